@@ -1,0 +1,159 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Share names a part of the memory limit.
+type Share int
+
+// The shares of limits.memory. Fixed cost (runtime, code's own data) has no share.
+const (
+	SharePublish      Share = iota // frames between the socket and the disk
+	ShareRead                      // entries read for dispatch, and all outboxes
+	ShareSubscription              // pending entries and replay sets, 50 bytes each
+	ShareTail                      // entries kept for readers of the tail
+	ShareUplink                    // windows of the uplink
+	shares
+)
+
+// Budget divides the memory limit. A grant is taken before a buffer is made and
+// released once by whoever ends the buffer's life.
+type Budget struct {
+	share [shares]shareState
+}
+
+type shareState struct {
+	mu      sync.Mutex
+	limit   int64
+	used    int64
+	waiting []*waiter // first come, first served
+}
+
+type waiter struct {
+	n     int64
+	ready chan struct{}
+}
+
+// NewBudget makes a budget of limit bytes: a quarter is fixed cost, the rest is
+// divided 4 : 4 : 2 : 1 : 3 between publishes, reads, subscriptions, tail and uplink.
+func NewBudget(limit int64) *Budget {
+	b := &Budget{}
+	rest := limit - limit/4
+	for s, part := range [shares]int64{4, 4, 2, 1, 3} {
+		b.share[s].limit = rest * part / 14
+	}
+	return b
+}
+
+// Grant is memory that somebody holds. The zero value holds nothing.
+type Grant struct {
+	share *shareState
+	n     int64
+}
+
+// Bytes is what the grant holds.
+func (g Grant) Bytes() int64 { return g.n }
+
+// Release gives the memory back. It is called once for each grant.
+func (g Grant) Release() {
+	if g.share != nil && g.n > 0 {
+		g.share.give(g.n)
+	}
+}
+
+// Split takes n bytes out of the grant, which shrinks by them, into one of their
+// own. n may be larger than the grant: the share is then overdrawn by the
+// difference until it comes back, at most by one entry per reader.
+func (g *Grant) Split(n int64) Grant {
+	if g.share == nil {
+		return Grant{}
+	}
+	if n > g.n {
+		g.share.mu.Lock()
+		g.share.used += n - g.n
+		g.share.mu.Unlock()
+		g.n = n
+	}
+	g.n -= n
+	return Grant{share: g.share, n: n}
+}
+
+// Take waits until n bytes of the share are free and takes them. A wish larger than
+// the whole share is granted when the share is unused, so that the largest message
+// still passes a small broker.
+func (b *Budget) Take(ctx context.Context, s Share, n int64) (Grant, error) {
+	st := &b.share[s]
+	st.mu.Lock()
+	if len(st.waiting) == 0 && st.fits(n) {
+		st.used += n
+		st.mu.Unlock()
+		return Grant{st, n}, nil
+	}
+	w := &waiter{n: n, ready: make(chan struct{})}
+	st.waiting = append(st.waiting, w)
+	st.mu.Unlock()
+	select {
+	case <-w.ready:
+		return Grant{st, n}, nil
+	case <-ctx.Done():
+		return Grant{}, st.abandon(w, ctx.Err())
+	}
+}
+
+// TryTake takes n bytes if they are free now and nobody waits for them.
+func (b *Budget) TryTake(s Share, n int64) (Grant, bool) {
+	st := &b.share[s]
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if len(st.waiting) > 0 || !st.fits(n) {
+		return Grant{}, false
+	}
+	st.used += n
+	return Grant{st, n}, true
+}
+
+// Usage returns what is taken of a share and what it has in all, in bytes.
+func (b *Budget) Usage(s Share) (used, limit int64) {
+	st := &b.share[s]
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.used, st.limit
+}
+
+func (st *shareState) fits(n int64) bool { return st.used+n <= st.limit || st.used == 0 }
+
+func (st *shareState) give(n int64) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.used -= n
+	st.admit()
+}
+
+// admit wakes those at the head of the line that fit. The lock is held.
+func (st *shareState) admit() {
+	for len(st.waiting) > 0 && st.fits(st.waiting[0].n) {
+		w := st.waiting[0]
+		st.waiting = st.waiting[1:]
+		st.used += w.n
+		close(w.ready)
+	}
+}
+
+// abandon takes a waiter out of the line; if it was served meanwhile its bytes go back.
+func (st *shareState) abandon(w *waiter, cause error) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for i, v := range st.waiting {
+		if v == w {
+			st.waiting = append(st.waiting[:i], st.waiting[i+1:]...)
+			st.admit()
+			return fmt.Errorf("wait for memory: %w", cause)
+		}
+	}
+	st.used -= w.n
+	st.admit()
+	return fmt.Errorf("wait for memory: %w", cause)
+}

@@ -1,0 +1,176 @@
+package edge
+
+import "sort"
+
+// Span is one ledger of a topic: which entries it has and what lies before them.
+type Span struct {
+	Ledger int64
+	First  int64 // entry id of its first entry, 0 unless its head was lost
+	Last   int64 // of its last; First−1 when it is empty
+
+	// Sums over the topic up to this ledger's first entry, counted for the life of
+	// the birth id. They only grow, so a difference of two is exact.
+	EntriesBefore  int64
+	MessagesBefore int64 // the index of its first message
+	BytesBefore    int64
+
+	Messages int64 // in the ledger
+	Bytes    int64 // in the ledger, data only
+	Created  int64 // wall clock, ms since 1970
+	LastTime int64 // publish time of the last entry, ms since 1970
+}
+
+// Entries is the number of entries in the span.
+func (s Span) Entries() int64 { return s.Last - s.First + 1 }
+
+// Start is the position before the span's first entry.
+func (s Span) Start() Position { return Position{s.Ledger, s.First - 1} }
+
+// End is the position of its last entry, or Start when it is empty.
+func (s Span) End() Position { return Position{s.Ledger, s.Last} }
+
+// Spans is the list of a topic's ledgers in order, the open one last. It is
+// immutable: rolling and trimming replace it as a whole, appending replaces Open.
+type Spans struct {
+	Closed []Span
+	Open   Span
+}
+
+// Len is the number of ledgers, the open one included.
+func (s Spans) Len() int { return len(s.Closed) + 1 }
+
+// At returns ledger i of Len.
+func (s Spans) At(i int) Span {
+	if i == len(s.Closed) {
+		return s.Open
+	}
+	return s.Closed[i]
+}
+
+// Start is the position before the first entry that the topic holds.
+func (s Spans) Start() Position { return s.At(0).Start() }
+
+// Last is the position of the last entry. Without any it is the position before the
+// first one to come, and ok is false.
+func (s Spans) Last() (p Position, ok bool) {
+	for i := s.Len() - 1; i >= 0; i-- {
+		if span := s.At(i); span.Entries() > 0 {
+			return span.End(), true
+		}
+	}
+	return s.Open.Start(), false
+}
+
+// End is the position of the last entry, or the one before the first to come: the
+// mark-delete of a cursor that has acknowledged everything.
+func (s Spans) End() Position {
+	if s.Open.Entries() > 0 {
+		return s.Open.End()
+	}
+	p, ok := s.Last()
+	if !ok {
+		return s.Open.Start()
+	}
+	return p
+}
+
+// search returns the index of the first span whose ledger is ≥ ledger.
+func (s Spans) search(ledger int64) int {
+	return sort.Search(s.Len(), func(i int) bool { return s.At(i).Ledger >= ledger })
+}
+
+// Contains reports whether an entry is stored at p.
+func (s Spans) Contains(p Position) bool {
+	i := s.search(p.Ledger)
+	if i == s.Len() {
+		return false
+	}
+	span := s.At(i)
+	return span.Ledger == p.Ledger && p.Entry >= span.First && p.Entry <= span.Last
+}
+
+// AtOrAfter returns the first stored position that is ≥ p, or false if there is none.
+func (s Spans) AtOrAfter(p Position) (Position, bool) {
+	for i := s.search(p.Ledger); i < s.Len(); i++ {
+		span := s.At(i)
+		first := span.First
+		if span.Ledger == p.Ledger {
+			first = max(first, p.Entry)
+		}
+		if first <= span.Last {
+			return Position{span.Ledger, first}, true
+		}
+	}
+	return Position{}, false
+}
+
+// After returns the first stored position behind p, or false if there is none.
+func (s Spans) After(p Position) (Position, bool) { return s.AtOrAfter(p.Next()) }
+
+// AtOrBefore returns the last stored position that is ≤ p, or false if there is none.
+func (s Spans) AtOrBefore(p Position) (Position, bool) {
+	for i := min(s.search(p.Ledger), s.Len()-1); i >= 0; i-- {
+		span := s.At(i)
+		last := span.Last
+		switch {
+		case span.Ledger > p.Ledger:
+			continue
+		case span.Ledger == p.Ledger:
+			last = min(last, p.Entry)
+		}
+		if last >= span.First {
+			return Position{span.Ledger, last}, true
+		}
+	}
+	return Position{}, false
+}
+
+// MarkBefore is the mark-delete that leaves p as the next entry: the position just
+// before it in its own ledger (protocol 3.13).
+func (s Spans) MarkBefore(p Position) Position { return Position{p.Ledger, p.Entry - 1} }
+
+// EntriesUpTo counts the entries ever stored up to p, p included. The difference of
+// two such counts is the number of entries between them.
+func (s Spans) EntriesUpTo(p Position) int64 {
+	i := s.search(p.Ledger)
+	if i == s.Len() {
+		return s.Open.EntriesBefore + s.Open.Entries()
+	}
+	span := s.At(i)
+	if span.Ledger != p.Ledger {
+		return span.EntriesBefore
+	}
+	return span.EntriesBefore + max(0, min(p.Entry, span.Last)-span.First+1)
+}
+
+// BytesUpTo is the same for bytes; inside a ledger it is the average's estimate.
+func (s Spans) BytesUpTo(p Position) int64 {
+	i := s.search(p.Ledger)
+	if i == s.Len() {
+		return s.Open.BytesBefore + s.Open.Bytes
+	}
+	span := s.At(i)
+	n := s.EntriesUpTo(p) - span.EntriesBefore
+	if n <= 0 {
+		return span.BytesBefore
+	}
+	return span.BytesBefore + int64(float64(span.Bytes)*float64(n)/float64(span.Entries()))
+}
+
+// EntriesBetween counts the stored entries in (after, upTo].
+func (s Spans) EntriesBetween(after, upTo Position) int64 {
+	return max(0, s.EntriesUpTo(upTo)-s.EntriesUpTo(Max(after, s.Start())))
+}
+
+// BytesBetween estimates the bytes of the entries in (after, upTo].
+func (s Spans) BytesBetween(after, upTo Position) int64 {
+	return max(0, s.BytesUpTo(upTo)-s.BytesUpTo(Max(after, s.Start())))
+}
+
+// Totals counts what is stored now.
+func (s Spans) Totals() (entries, messages, bytes int64) {
+	first := s.At(0)
+	return s.Open.EntriesBefore + s.Open.Entries() - first.EntriesBefore,
+		s.Open.MessagesBefore + s.Open.Messages - first.MessagesBefore,
+		s.Open.BytesBefore + s.Open.Bytes - first.BytesBefore
+}

@@ -1,0 +1,107 @@
+package edge
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// TopicName is a topic's full name, taken apart (protocol 3.16). It is comparable.
+type TopicName struct {
+	Domain    string // "persistent" or "non-persistent"
+	Tenant    string
+	Namespace string
+	Local     string // any characters; with "-partition-N" if it is one
+}
+
+// Persistent and NonPersistent are the two domains.
+const (
+	Persistent    = "persistent"
+	NonPersistent = "non-persistent"
+)
+
+const partitionMark = "-partition-"
+
+// maxTopicName bounds the full name in bytes, so that it fits a bucket's key.
+const maxTopicName = 2048
+
+// ParseTopicName accepts the forms that clients send: full, "tenant/namespace/local"
+// and "local". The old form with a cluster in it is refused. The error wraps ErrName.
+func ParseTopicName(s string) (TopicName, error) {
+	if len(s) > maxTopicName {
+		return TopicName{}, fmt.Errorf("%w: %d bytes long, at most %d", ErrName, len(s), maxTopicName)
+	}
+	domain, rest, full := strings.Cut(s, "://")
+	if !full {
+		domain, rest = Persistent, s
+	}
+	parts := strings.Split(rest, "/")
+	if !full && len(parts) == 1 {
+		parts = []string{"public", "default", parts[0]}
+	}
+	if len(parts) != 3 {
+		return TopicName{}, fmt.Errorf("%w: %q is not domain://tenant/namespace/topic", ErrName, s)
+	}
+	return NewTopicName(domain, parts[0], parts[1], parts[2])
+}
+
+// NewTopicName puts a name together from its parts, as the HTTP paths give them;
+// there the local name may hold a slash. The error wraps ErrName.
+func NewTopicName(domain, tenant, namespace, local string) (TopicName, error) {
+	switch {
+	case domain != Persistent && domain != NonPersistent:
+		return TopicName{}, fmt.Errorf("%w: unknown domain %q", ErrName, domain)
+	case !ValidPart(tenant) || !ValidPart(namespace):
+		return TopicName{}, fmt.Errorf("%w: tenant %q or namespace %q has other characters than letters, digits and _ - = : .", ErrName, tenant, namespace)
+	case strings.TrimSpace(local) == "":
+		return TopicName{}, fmt.Errorf("%w: empty topic in %s/%s", ErrName, tenant, namespace)
+	case len(domain)+len(tenant)+len(namespace)+len(local) > maxTopicName:
+		return TopicName{}, fmt.Errorf("%w: over %d bytes long", ErrName, maxTopicName)
+	}
+	return TopicName{domain, tenant, namespace, local}, nil
+}
+
+// ValidPart reports whether s can name a tenant or a namespace.
+func ValidPart(s string) bool {
+	for _, r := range s {
+		ok := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-=:.", r)
+		if !ok {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// String is the full name.
+func (t TopicName) String() string {
+	return t.Domain + "://" + t.Tenant + "/" + t.Namespace + "/" + t.Local
+}
+
+// NamespaceName is "tenant/namespace".
+func (t TopicName) NamespaceName() string { return t.Tenant + "/" + t.Namespace }
+
+// IsPersistent reports whether messages of the topic are stored.
+func (t TopicName) IsPersistent() bool { return t.Domain == Persistent }
+
+// Partition returns the base name and the index of a partition, or the name itself
+// and −1. Only decimal digits without leading zeros behind the last mark count.
+func (t TopicName) Partition() (base TopicName, index int) {
+	i := strings.LastIndex(t.Local, partitionMark)
+	if i <= 0 {
+		return t, -1
+	}
+	digits := t.Local[i+len(partitionMark):]
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 0 || strconv.Itoa(n) != digits {
+		return t, -1
+	}
+	base = t
+	base.Local = t.Local[:i]
+	return base, n
+}
+
+// WithPartition is the name of partition i of a base name.
+func (t TopicName) WithPartition(i int) TopicName {
+	t.Local += partitionMark + strconv.Itoa(i)
+	return t
+}
