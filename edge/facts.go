@@ -15,10 +15,10 @@ type Facts struct {
 	Tombstone bool   // the message's value is null
 	Encrypted bool   // end to end: nobody here can open it
 
-	Chunk  Chunk  // part of a chunked message; the zero value if not
-	Marker int32  // marker type of server-only entries, 0 for user messages
-	Txn    TxnID  // transaction of the entry; the zero value if none
-	InTxn  bool   // Txn is meant, whatever its value
+	Chunk  Chunk // part of a chunked message; the zero value if not
+	Marker int32 // marker type of server-only entries, 0 for user messages
+	Txn    TxnID // transaction of the entry; the zero value if none
+	InTxn  bool  // Txn is meant, whatever its value
 
 	Publish   int64 // producer's clock, ms since 1970
 	Event     int64 // application's time, ms since 1970, 0 if none

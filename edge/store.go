@@ -156,7 +156,7 @@ type StoreStats struct {
 	FileLimit   int64
 	Commits     int64
 	Syncs       int64
-	WrittenData int64 // bytes of entries committed since start
-	Failed      error // why publishes are refused, nil when all is well
+	WrittenData int64    // bytes of entries committed since start
+	Failed      error    // why publishes are refused, nil when all is well
 	Remarks     []string // what happened to the files at opening, in plain words
 }
