@@ -32,8 +32,11 @@ func (p Position) Compare(q Position) int {
 // Less reports whether p lies before q.
 func (p Position) Less(q Position) bool { return p.Compare(q) < 0 }
 
-// Next is the position behind p in the same ledger; it need not exist.
-func (p Position) Next() Position { return Position{p.Ledger, p.Entry + 1} }
+// Next is the position behind p in the same ledger; it need not exist. The highest
+// entry id, which clients may send, has none and is its own.
+func (p Position) Next() Position {
+	return Position{p.Ledger, max(p.Entry, p.Entry+1)}
+}
 
 // Before is the position in front of p in the same ledger, down to entry −1.
 func (p Position) Before() Position { return Position{p.Ledger, max(p.Entry-1, -1)} }
