@@ -57,6 +57,12 @@ type Message struct {
 	Facts Facts
 	Data  []byte
 	Grant Grant // memory that Data takes; the ledger releases it when the write has ended
+	// Sequenced asks the ledger to note the producer's sequence in the same commit:
+	// deduplication is on.
+	Sequenced bool
+	// Generated says that the broker made the producer's name up: of the sequences
+	// kept it is the first to be forgotten.
+	Generated bool
 }
 
 // Entry is a message in its ledger.

@@ -19,8 +19,14 @@ type Store interface {
 	Close() error
 }
 
-// Values are small values by key, for what exists besides messages. Keys are at
-// most 1 KiB, values at most 1 MiB.
+// MaxValueKey and MaxValue bound a value's key and the value itself, in bytes.
+const (
+	MaxValueKey = 1 << 10
+	MaxValue    = 1 << 20
+)
+
+// Values are small values by key, for what exists besides messages. What is beyond
+// MaxValueKey or MaxValue is refused with ErrBadRequest.
 type Values interface {
 	// ScanValues visits keys with the prefix in order until visit returns false.
 	ScanValues(prefix string, visit func(key string, value []byte) bool) error
@@ -97,6 +103,13 @@ type Batch struct {
 	Lost []Range
 }
 
+// MaxProperties bounds a topic's own small state, in bytes. MaxSequences is the
+// number of producer names kept for a topic.
+const (
+	MaxProperties = 64 << 10
+	MaxSequences  = 10_000
+)
+
 // SequenceState is what deduplication knows of a producer name (protocol 3.18).
 type SequenceState struct {
 	Highest   int64  // highest persisted sequence id, −1 for none
@@ -104,6 +117,20 @@ type SequenceState struct {
 	ChunkID   int32  // its last stored chunk
 	Idle      int64  // seconds of broker uptime since the name was last used
 	Generated bool   // the broker made the name up: first to be forgotten
+}
+
+// Advance is the state after an entry of the producer was stored. Only the last chunk
+// of a chunked message moves the sequence; markers move nothing.
+func (s SequenceState) Advance(f *Facts) SequenceState {
+	switch {
+	case f.Marker != 0:
+	case f.Chunk.IsChunk() && !f.Chunk.Last():
+		s.ChunkUUID, s.ChunkID = f.Chunk.UUID, f.Chunk.ID
+	default:
+		s.Highest = max(s.Highest, f.Highest, f.Sequence)
+		s.ChunkUUID, s.ChunkID = "", 0
+	}
+	return s
 }
 
 // CursorState is the durable part of a subscription. A state handed to the store is
