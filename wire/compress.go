@@ -42,8 +42,12 @@ var (
 )
 
 // inflate decompresses to exactly size bytes, the way the clients compress: a raw
-// LZ4 block, a zlib stream, a zstd frame, a raw snappy block.
+// LZ4 block, a zlib stream, a zstd frame, a raw snappy block. Not all of them
+// bother to compress an empty payload.
 func (u *Unpacker) inflate(kind pulsarpb.CompressionType, src []byte, size int) ([]byte, error) {
+	if size == 0 && len(src) == 0 {
+		return nil, nil
+	}
 	switch kind {
 	case pulsarpb.CompressionType_LZ4:
 		return exactly(size)(inflateLZ4(src, size))

@@ -102,3 +102,9 @@ func peekType(b []byte) pulsarpb.BaseCommand_Type {
 	}
 	return pulsarpb.BaseCommand_Type(int32(b[1]&0x7f) | int32(b[2])<<7)
 }
+
+// AppendTo appends the two size fields, with which the frame begins.
+func (h Header) AppendTo(dst []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(h.Total))
+	return binary.BigEndian.AppendUint32(dst, uint32(h.Command))
+}

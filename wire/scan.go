@@ -8,8 +8,9 @@ import (
 	"wayside/wire/pulsarpb"
 )
 
-// field is one field of a protobuf message: v for a varint, b for a string, bytes
-// or message. Other wire types are passed over; nothing here uses them.
+// field is one field of a protobuf message: v for a varint or fixed64, b for a
+// string, bytes or message. Other wire types are passed over; nothing here uses
+// them.
 type field struct {
 	num protowire.Number
 	typ protowire.Type
@@ -38,6 +39,8 @@ func (f *fields) more(out *field) (ok, bad bool) {
 		out.v, n = protowire.ConsumeVarint(b)
 	case protowire.BytesType:
 		out.b, n = protowire.ConsumeBytes(b)
+	case protowire.Fixed64Type:
+		out.v, n = protowire.ConsumeFixed64(b)
 	default:
 		n = protowire.ConsumeFieldValue(num, typ, b)
 	}

@@ -15,14 +15,15 @@ type Single struct {
 	SequenceID int64 // counted from the batch's own if the message has none
 	EventTime  int64 // milliseconds since 1970; 0 means none
 
-	Key             []byte
-	HasKey          bool
-	KeyB64          bool // the key is bytes, in base64
-	NullKey         bool
-	OrderingKey     []byte
-	HasOrderingKey  bool
-	NullValue       bool // a tombstone
-	CompactedOut    bool // a later message with its key made it void
+	Key            []byte
+	HasKey         bool
+	KeyB64         bool // the key is bytes, in base64
+	NullKey        bool
+	OrderingKey    []byte
+	HasOrderingKey bool
+	NullValue      bool // a tombstone
+	CompactedOut   bool // a later message with its key made it void
+
 	payloadSize     int32
 	hasPayloadSize  bool
 	hasOwnSequence  bool
