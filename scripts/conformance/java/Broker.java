@@ -112,16 +112,22 @@ class Broker {
         return IntStream.range(from, to).mapToObj(i -> prefix + "-" + i).toList();
     }
 
+    HttpResponse<String> call(String method, String path) {
+        URI at = URI.create(admin + "/admin/v2/persistent/public/default/" + path);
+        HttpRequest request = HttpRequest.newBuilder(at).timeout(Duration.ofSeconds(10))
+            .method(method, HttpRequest.BodyPublishers.noBody()).build();
+        try {
+            return http.send(request, HttpResponse.BodyHandlers.ofString());
+        } catch (java.io.IOException | InterruptedException e) {
+            throw new Unexpected(method + " " + at + ": " + e);
+        }
+    }
+
     /** The topic's statistics as JSON text; each check looks for one thing in it. */
     String stats(String topic) {
-        try {
-            URI at = URI.create(admin + "/admin/v2/persistent/public/default/" + topic + "/stats");
-            HttpResponse<String> r = http.send(HttpRequest.newBuilder(at).timeout(Duration.ofSeconds(10)).build(), HttpResponse.BodyHandlers.ofString());
-            same("status of " + at.getPath(), 200, r.statusCode());
-            return r.body();
-        } catch (java.io.IOException | InterruptedException e) {
-            throw new Unexpected("asking for statistics: " + e);
-        }
+        HttpResponse<String> answer = call("GET", topic + "/stats");
+        same("status of the statistics of " + topic, 200, answer.statusCode());
+        return answer.body();
     }
 
     long backlog(String topic) {

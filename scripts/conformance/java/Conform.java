@@ -47,6 +47,7 @@ public class Conform extends Broker {
         checks.put("Key_Shared: a key stays with one consumer, in order", this::keyShared);
         checks.put("initial position latest, and unsubscribe", this::positions);
         checks.put("two producers of one name: the second is refused", this::producerNames);
+        checks.put("after the topic was unloaded, producer and consumer go on", this::unload);
     }
 
     void runAll() {
@@ -310,5 +311,16 @@ public class Conform extends Broker {
         try (PulsarClient other = connect()) {
             refused("second producer", PulsarClientException.ProducerBusyException.class, () -> other.newProducer().topic(topic).producerName("meter").create());
         }
+    }
+
+    void unload(String topic) throws Exception {
+        Consumer<byte[]> c = consumer(topic, SubscriptionType.Exclusive).subscribe();
+        Producer<byte[]> p = client.newProducer().topic(topic).enableBatching(false).create();
+        p.send("before".getBytes());
+        take(c, 1, true);
+        settles("backlog", 0, () -> backlog(topic));
+        same("status of unload", 204, call("PUT", topic + "/unload").statusCode());
+        p.send("after".getBytes());
+        same("came after", List.of("after"), texts(take(c, 1, true)));
     }
 }

@@ -384,6 +384,20 @@ def producer_names(b, topic):
     other.close()
 
 
+@check("after the topic was unloaded, producer and consumer go on")
+def unload(b, topic):
+    consumer = b.subscribe(topic)
+    producer = b.client.create_producer(topic)
+    producer.send(b"before")
+    take(consumer, 1)
+    b.settles("backlog", 0, lambda: b.backlog(topic))
+    call = urllib.request.Request(f"{b.admin}/admin/v2/persistent/public/default/{topic}/unload", method="PUT")
+    with urllib.request.urlopen(call, timeout=10) as answer:
+        same("status of unload", 204, answer.status)
+    producer.send(b"after")
+    same("came after", ["after"], texts(take(consumer, 1)))
+
+
 def main(url, admin):
     broker = Broker(url, admin)
     for name, body in CHECKS:
