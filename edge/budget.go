@@ -157,3 +157,12 @@ func (st *shareState) abandon(w *waiter, cause error) error {
 	st.admit()
 	return fmt.Errorf("wait for memory: %w", cause)
 }
+
+// Join adds another grant of the same share to g; o is used up by that.
+func (g *Grant) Join(o Grant) {
+	if g.share == nil {
+		*g = o
+		return
+	}
+	g.n += o.n
+}

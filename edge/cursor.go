@@ -180,3 +180,6 @@ func (c *Cursor) setCount(p Position, count uint32) {
 		c.counts.insert(at, RedeliveryCount{p, count})
 	}
 }
+
+// Holes are the acknowledged runs above the mark-delete, ascending; a copy.
+func (c *Cursor) Holes() []Run { return c.holes.All() }

@@ -46,10 +46,15 @@ func (c *Cursor) Ack(s Spans, p Position, rest []uint64) AckOutcome {
 		}
 		return out
 	}
+	out.Entry, out.Changed = true, true
+	if next, _ := s.After(c.mark); next == p {
+		c.moveTo(p)
+		c.advance(s)
+		out.Moved = true
+		return out
+	}
 	c.forget(Range{p, p})
 	c.holes.Add(p)
-	out.Entry, out.Changed = true, true
-	out.Moved = c.advance(s)
 	return out
 }
 

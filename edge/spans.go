@@ -9,7 +9,7 @@ type Span struct {
 	Last   int64 // of its last; First−1 when it is empty
 
 	// Sums over the topic up to this ledger's first entry, counted for the life of
-	// the birth id. They only grow, so a difference of two is exact.
+	// the birth id. They only grow, and count what was lost since.
 	EntriesBefore  int64
 	MessagesBefore int64 // the index of its first message
 	BytesBefore    int64
@@ -64,13 +64,7 @@ func (s Spans) Last() (p Position, ok bool) {
 // End is the position of the last entry, or the one before the first to come: the
 // mark-delete of a cursor that has acknowledged everything.
 func (s Spans) End() Position {
-	if s.Open.Entries() > 0 {
-		return s.Open.End()
-	}
-	p, ok := s.Last()
-	if !ok {
-		return s.Open.Start()
-	}
+	p, _ := s.Last()
 	return p
 }
 
@@ -127,10 +121,10 @@ func (s Spans) AtOrBefore(p Position) (Position, bool) {
 
 // MarkBefore is the mark-delete that leaves p as the next entry: the position just
 // before it in its own ledger (protocol 3.13).
-func (s Spans) MarkBefore(p Position) Position { return Position{p.Ledger, p.Entry - 1} }
+func (s Spans) MarkBefore(p Position) Position { return p.Before() }
 
-// EntriesUpTo counts the entries ever stored up to p, p included. The difference of
-// two such counts is the number of entries between them.
+// EntriesUpTo counts the entries ever stored up to p, p included, be they there still
+// or not.
 func (s Spans) EntriesUpTo(p Position) int64 {
 	i := s.search(p.Ledger)
 	if i == s.Len() {
@@ -143,34 +137,86 @@ func (s Spans) EntriesUpTo(p Position) int64 {
 	return span.EntriesBefore + max(0, min(p.Entry, span.Last)-span.First+1)
 }
 
-// BytesUpTo is the same for bytes; inside a ledger it is the average's estimate.
+// BytesUpTo is the same for bytes; inside a ledger it is an estimate from the average
+// size of its entries.
 func (s Spans) BytesUpTo(p Position) int64 {
 	i := s.search(p.Ledger)
 	if i == s.Len() {
 		return s.Open.BytesBefore + s.Open.Bytes
 	}
 	span := s.At(i)
-	n := s.EntriesUpTo(p) - span.EntriesBefore
-	if n <= 0 {
-		return span.BytesBefore
+	return span.BytesBefore + span.bytesOf(s.EntriesUpTo(p)-span.EntriesBefore)
+}
+
+// bytesOf estimates the bytes of n of the span's entries; of all it is exact.
+func (s Span) bytesOf(n int64) int64 {
+	if n == s.Entries() {
+		return s.Bytes
 	}
-	return span.BytesBefore + int64(float64(span.Bytes)*float64(n)/float64(span.Entries()))
+	return int64(float64(s.Bytes) * float64(n) / float64(s.Entries()))
 }
 
 // EntriesBetween counts the stored entries in (after, upTo].
 func (s Spans) EntriesBetween(after, upTo Position) int64 {
-	return max(0, s.EntriesUpTo(upTo)-s.EntriesUpTo(Max(after, s.Start())))
+	var n int64
+	for i := s.search(after.Ledger); i < s.Len() && s.At(i).Ledger <= upTo.Ledger; i++ {
+		n += s.At(i).between(after, upTo)
+	}
+	return n
 }
 
-// BytesBetween estimates the bytes of the entries in (after, upTo].
+// BytesBetween is the same for bytes; of a ledger that lies in it by a part it is
+// an estimate from the average size of its entries.
 func (s Spans) BytesBetween(after, upTo Position) int64 {
-	return max(0, s.BytesUpTo(upTo)-s.BytesUpTo(Max(after, s.Start())))
+	var n int64
+	for i := s.search(after.Ledger); i < s.Len() && s.At(i).Ledger <= upTo.Ledger; i++ {
+		span := s.At(i)
+		n += span.bytesOf(span.between(after, upTo))
+	}
+	return n
+}
+
+// between counts the span's entries in (after, upTo].
+func (s Span) between(after, upTo Position) int64 {
+	first, last := s.First, s.Last
+	if after.Ledger == s.Ledger {
+		first = max(first, after.Next().Entry)
+	}
+	if upTo.Ledger == s.Ledger {
+		last = min(last, upTo.Entry)
+	}
+	return max(0, last-first+1)
 }
 
 // Totals counts what is stored now.
 func (s Spans) Totals() (entries, messages, bytes int64) {
-	first := s.At(0)
-	return s.Open.EntriesBefore + s.Open.Entries() - first.EntriesBefore,
-		s.Open.MessagesBefore + s.Open.Messages - first.MessagesBefore,
-		s.Open.BytesBefore + s.Open.Bytes - first.BytesBefore
+	for i := range s.Len() {
+		span := s.At(i)
+		entries += span.Entries()
+		messages += span.Messages
+		bytes += span.Bytes
+	}
+	return entries, messages, bytes
+}
+
+// positionAfterBytes is the last entry of about so many bytes behind a position. The
+// estimate goes by each ledger's average and may be one entry more.
+func (s Spans) positionAfterBytes(after Position, bytes int64) Position {
+	at := after
+	for i := s.search(after.Ledger); i < s.Len() && bytes > 0; i++ {
+		span := s.At(i)
+		from := span.First
+		if span.Ledger == after.Ledger {
+			from = max(from, after.Entry+1)
+		}
+		n := span.Last - from + 1
+		if n <= 0 {
+			continue
+		}
+		each := max(span.Bytes/span.Entries(), 1)
+		take := min(n, bytes/each+1)
+		at = Position{span.Ledger, from + take - 1}
+		bytes -= take * each
+	}
+	return at
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // TopicName is a topic's full name, taken apart (protocol 3.16). It is comparable.
@@ -45,8 +46,8 @@ func ParseTopicName(s string) (TopicName, error) {
 	return NewTopicName(domain, parts[0], parts[1], parts[2])
 }
 
-// NewTopicName puts a name together from its parts, as the HTTP paths give them;
-// there the local name may hold a slash. The error wraps ErrName.
+// NewTopicName puts a name together from its parts, as the HTTP paths give them.
+// What it accepts, ParseTopicName reads back from String. The error wraps ErrName.
 func NewTopicName(domain, tenant, namespace, local string) (TopicName, error) {
 	switch {
 	case domain != Persistent && domain != NonPersistent:
@@ -55,10 +56,16 @@ func NewTopicName(domain, tenant, namespace, local string) (TopicName, error) {
 		return TopicName{}, fmt.Errorf("%w: tenant %q or namespace %q has other characters than letters, digits and _ - = : .", ErrName, tenant, namespace)
 	case strings.TrimSpace(local) == "":
 		return TopicName{}, fmt.Errorf("%w: empty topic in %s/%s", ErrName, tenant, namespace)
-	case len(domain)+len(tenant)+len(namespace)+len(local) > maxTopicName:
-		return TopicName{}, fmt.Errorf("%w: over %d bytes long", ErrName, maxTopicName)
+	case strings.Contains(local, "/"):
+		return TopicName{}, fmt.Errorf("%w: topic %q has a slash", ErrName, local)
+	case !utf8.ValidString(local): // could not stand in JSON nor as a metric's label
+		return TopicName{}, fmt.Errorf("%w: topic %q is not UTF-8", ErrName, local)
 	}
-	return TopicName{domain, tenant, namespace, local}, nil
+	t := TopicName{domain, tenant, namespace, local}
+	if n := len(t.String()); n > maxTopicName {
+		return TopicName{}, fmt.Errorf("%w: %d bytes long, at most %d", ErrName, n, maxTopicName)
+	}
+	return t, nil
 }
 
 // ValidPart reports whether s can name a tenant or a namespace.
@@ -91,13 +98,13 @@ func (t TopicName) Partition() (base TopicName, index int) {
 		return t, -1
 	}
 	digits := t.Local[i+len(partitionMark):]
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 0 || strconv.Itoa(n) != digits {
+	n, err := strconv.ParseInt(digits, 10, 32) // message ids have 32 bits for it
+	if err != nil || n < 0 || strconv.FormatInt(n, 10) != digits {
 		return t, -1
 	}
 	base = t
 	base.Local = t.Local[:i]
-	return base, n
+	return base, int(n)
 }
 
 // WithPartition is the name of partition i of a base name.

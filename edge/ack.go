@@ -1,0 +1,80 @@
+package edge
+
+// AckPart is an entry that a client acknowledges.
+type AckPart struct {
+	Position Position
+	// Rest are the messages of a batch that stay unacknowledged, bit i for message i,
+	// least significant first. Nil acknowledges the whole entry.
+	Rest []uint64
+}
+
+// Ack acknowledges entries (protocol 3.9). Whoever holds them, of whatever consumer of
+// the subscription, is freed; what is acknowledged already or does not exist is
+// ignored. A cumulative one has one part, and is ignored on kinds that share. done
+// may be nil; with one a commit is brought on, and done runs behind it.
+func (c *Consumer) Ack(parts []AckPart, cumulative bool, done func(error)) {
+	s := c.sub
+	s.noteTime(&c.lastAck, &s.lastAck)
+	s.mu.Lock()
+	if s.closed != nil || s.pause != nil || c.gone {
+		s.mu.Unlock()
+		if done != nil {
+			done(ErrGone)
+		}
+		return
+	}
+	v := s.viewLocked()
+	changed := s.ackPartsLocked(&v, c, parts, cumulative)
+	if changed || done != nil {
+		s.changedLocked(done)
+	}
+	again := s.afterAckLocked(&v, changed)
+	s.mu.Unlock()
+	if again {
+		s.wake()
+	}
+}
+
+func (s *Subscription) ackPartsLocked(v *view, c *Consumer, parts []AckPart, cumulative bool) bool {
+	if !cumulative {
+		changed := false
+		for i := range parts {
+			changed = s.ackLocked(v, c, parts[i].Position, parts[i].Rest) || changed
+		}
+		return changed
+	}
+	if len(parts) != 1 || s.kind.shares() {
+		return false
+	}
+	p := Min(parts[0].Position, v.limit)
+	rest := parts[0].Rest
+	if p != parts[0].Position {
+		rest = nil
+	}
+	return s.cursor.AckUpTo(v.spans, p, rest)
+}
+
+// ackLocked acknowledges one entry, or all of it but rest.
+func (s *Subscription) ackLocked(v *view, c *Consumer, p Position, rest []uint64) bool {
+	if v.limit.Less(p) {
+		return false
+	}
+	out := s.cursor.Ack(v.spans, p, rest)
+	if out.Changed {
+		s.dispatch.acked(p, out, c)
+	}
+	return out.Changed
+}
+
+// afterAckLocked does what a moved cursor asks for. It reports whether dispatch may
+// go on where it had to wait.
+func (s *Subscription) afterAckLocked(v *view, changed bool) bool {
+	if !changed {
+		return false
+	}
+	s.topic.trimDue.Store(true)
+	if s.topic.terminatedNow.Load() {
+		s.tellEndLocked(v)
+	}
+	return s.kind.shares() || s.paused != ""
+}

@@ -1,0 +1,271 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Consumer is one receiver of a subscription, with its permits and what it has not
+// acknowledged yet.
+type Consumer struct {
+	sub    *Subscription
+	opts   SubscribeOptions
+	recv   Receiver
+	peer   Peer
+	since  time.Time
+	joined uint64 // order of joining
+
+	// guarded by sub.mu
+	permits int   // messages welcome; below zero after a batch that was larger
+	aside   int   // permits that came while blocked
+	unacked int   // messages delivered and not acknowledged, kinds that share
+	blocked bool  // at the unacked limit
+	told    bool  // has been told whether it is the active one
+	gone    bool  // has left
+	epoch   int64 // consumer epoch, −1 if it has none
+
+	msgOut, bytesOut, redelivered atomic.Int64
+	lastAck, lastSent, lastFlow   atomic.Int64 // ms since 1970
+	rate                          rate
+}
+
+// Initial is where a new durable subscription begins.
+type Initial int
+
+// Initial positions, numbered as on the wire.
+const (
+	InitialLatest Initial = iota
+	InitialEarliest
+)
+
+// SubscribeOptions is what a client asks for (protocol 2.9).
+type SubscribeOptions struct {
+	ID            uint64 // the client's id, for stats
+	Name          string // of the subscription
+	Kind          SubKind
+	Durable       bool
+	Consumer      string // name of the consumer, may be empty or taken
+	Priority      int    // 0 is the best
+	Initial       Initial
+	Start         *Position // where a new non-durable subscription begins, that entry included
+	Rollback      time.Duration
+	ReadCompacted bool
+	Metadata      map[string]string
+	Properties    map[string]string // of the subscription, set when it is made
+	Sticky        bool              // Key_Shared with ranges of its own
+	Ranges        []SlotRange
+	OutOfOrder    bool  // Key_Shared may reorder a key when it moves
+	Epoch         int64 // consumer epoch, −1 for none
+	Schema        *Schema
+	AutoSubscribe bool   // a missing durable subscription may be made
+	Follow        string // reads only what this other subscription has acknowledged
+}
+
+// Subscribe adds a consumer to a subscription, which it makes if need be. It may wait.
+// *InUseError says that a living peer may hold the seat; ErrUnloaded that the broker
+// has to be asked for the topic again.
+func (t *Topic) Subscribe(ctx context.Context, o SubscribeOptions, r Receiver, peer Peer) (*Consumer, error) {
+	if err := t.checkSubscribe(&o); err != nil {
+		return nil, err
+	}
+	c := &Consumer{
+		opts: o, recv: r, peer: peer, epoch: o.Epoch,
+		since: t.broker.opts.Clock(), joined: t.broker.joins.Add(1),
+	}
+	for {
+		pause, err := t.trySubscribe(ctx, c)
+		if pause == nil {
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		}
+		select {
+		case <-pause:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("subscribe %s: %w", o.Name, ctx.Err())
+		}
+	}
+}
+
+func (t *Topic) checkSubscribe(o *SubscribeOptions) error {
+	switch {
+	case o.Name == "":
+		return fmt.Errorf("%w: Empty subscription name", ErrNotAllowed)
+	case len(o.Name) > 1024:
+		return fmt.Errorf("%w: subscription name of %d bytes", ErrNotAllowed, len(o.Name))
+	case !o.Kind.valid():
+		return fmt.Errorf("%w: unknown subscription type %d", ErrBadRequest, int(o.Kind))
+	case o.ReadCompacted && o.Kind.shares():
+		return fmt.Errorf("%w: readCompacted only allowed on failover or exclusive subscriptions", ErrNotAllowed)
+	case o.Kind == KeyShared && o.Sticky && len(o.Ranges) == 0:
+		return fmt.Errorf("%w: Ranges for KeyShared policy must not be empty", ErrSticky)
+	}
+	return t.checkSchema(o.Schema)
+}
+
+// checkSchema compares a consumer's schema with the topic's; a topic without one
+// takes it over when nothing else used the topic before.
+func (t *Topic) checkSchema(s *Schema) error {
+	if s == nil {
+		return nil
+	}
+	base, _ := t.name.Partition()
+	_, err := t.broker.catalog.PutSchema(t.broker.run, base, *s)
+	return err
+}
+
+// trySubscribe joins, or returns a channel to wait on before the next try.
+func (t *Topic) trySubscribe(ctx context.Context, c *Consumer) (chan struct{}, error) {
+	o := &c.opts
+	t.mu.Lock()
+	if t.closed != nil {
+		defer t.mu.Unlock()
+		return nil, t.closed
+	}
+	s, made := t.subs[o.Name], false
+	if s == nil {
+		var err error
+		if s, err = t.makeSubscriptionLocked(o); err != nil {
+			t.mu.Unlock()
+			return nil, err
+		}
+		made = true
+	}
+	s.mu.Lock()
+	if s.pause != nil && !made {
+		defer t.mu.Unlock()
+		defer s.mu.Unlock()
+		return s.pause, nil
+	}
+	other, err := t.followedLocked(o.Follow)
+	if err == nil {
+		err = s.mayJoinLocked(o)
+	}
+	if err == nil {
+		s.followLocked(other)
+	}
+	s.mu.Unlock()
+	t.mu.Unlock()
+	if err != nil {
+		t.removeIfDone(s, time.Now())
+		return nil, err
+	}
+	if made {
+		if err := s.firstSave(ctx, o); err != nil {
+			return nil, err
+		}
+	}
+	return nil, t.seat(s, c)
+}
+
+// seat lets a consumer join. Another may have been quicker since it was looked at.
+func (t *Topic) seat(s *Subscription, c *Consumer) error {
+	s.mu.Lock()
+	err := s.closed
+	if err == nil && s.pause != nil {
+		err = ErrUnloaded // sought meanwhile: the caller comes again
+	}
+	if err == nil {
+		err = s.mayJoinLocked(&c.opts)
+	}
+	if err == nil {
+		c.sub = s
+		err = s.joinLocked(c)
+	}
+	s.mu.Unlock()
+	if errors.Is(err, ErrGone) {
+		return ErrUnloaded
+	}
+	if err == nil {
+		s.wake()
+	}
+	return err
+}
+
+func (t *Topic) followedLocked(name string) (*Subscription, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if s := t.subs[name]; s != nil && s.durable {
+		return s, nil
+	}
+	return nil, fmt.Errorf("%w: %s, whose acknowledgements were to be followed", ErrSubscriptionNotFound, name)
+}
+
+// Subscription is what the consumer reads.
+func (c *Consumer) Subscription() *Subscription { return c.sub }
+
+// Topic is the topic that the consumer reads.
+func (c *Consumer) Topic() *Topic { return c.sub.topic }
+
+// Flow adds permits, in messages.
+func (c *Consumer) Flow(permits int) {
+	s := c.sub
+	s.mu.Lock()
+	if c.gone || permits <= 0 {
+		s.mu.Unlock()
+		return
+	}
+	if c.blocked {
+		c.aside = addPermits(c.aside, permits)
+	} else {
+		c.permits = addPermits(c.permits, permits)
+	}
+	s.mu.Unlock()
+	s.noteTime(&c.lastFlow, &s.lastFlow)
+	s.wake()
+}
+
+// maxPermits bounds the permits of a consumer, so that a client cannot make them wrap.
+const maxPermits = 1 << 30
+
+func addPermits(have, more int) int { return min(have+min(more, maxPermits), maxPermits) }
+
+func (s *Subscription) noteTime(of ...*atomic.Int64) {
+	now := s.topic.broker.opts.Clock().UnixMilli()
+	for _, a := range of {
+		a.Store(now)
+	}
+}
+
+// Wake tells that there is room again after Receiver.Room had said none.
+func (c *Consumer) Wake() { c.sub.wake() }
+
+// Close takes the consumer out for its client; Receiver.Closed is not called.
+func (c *Consumer) Close() {
+	s := c.sub
+	s.topic.touch()
+	s.mu.Lock()
+	s.leaveLocked(c)
+	last := len(s.consumers) == 0
+	s.mu.Unlock()
+	if last {
+		s.topic.removeIfDone(s, time.Now())
+	}
+	s.wake()
+}
+
+func (t *Topic) touch() {
+	t.mu.Lock()
+	t.used = time.Now()
+	t.mu.Unlock()
+}
+
+// ready reports whether the consumer can be given an entry now. sub.mu is held.
+func (c *Consumer) ready() bool {
+	if c.permits <= 0 || c.blocked || c.gone {
+		return false
+	}
+	return c.recv.Room() > 0
+}
+
+// take counts a delivery of so many messages against the consumer.
+func (c *Consumer) take(messages, bytes int) {
+	c.permits -= messages
+	c.msgOut.Add(int64(messages))
+	c.bytesOut.Add(int64(bytes))
+}

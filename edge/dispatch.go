@@ -1,0 +1,348 @@
+package edge
+
+import (
+	"math"
+	"runtime"
+	"time"
+)
+
+// States of a subscription's dispatch goroutine.
+const (
+	dispatchIdle int32 = iota
+	dispatchRunning
+	dispatchAgain
+	dispatchStopped
+)
+
+// Bounds of one read for dispatch. The bytes are what a slow link can be given at
+// once; a single larger entry still comes alone.
+const (
+	readEntries = 100
+	readBytes   = 128 << 10
+	readRanges  = 32
+)
+
+// readRetry is the pause after a read that failed.
+const readRetry = time.Second
+
+// dispatcher is one of the two families: single and shared. It is called with the
+// subscription locked and does nothing but decide.
+type dispatcher interface {
+	// join admits a consumer, or says why not.
+	join(c *Consumer) error
+	// leave takes a consumer out and keeps what it held for the others.
+	leave(c *Consumer)
+	// seated is called after the list of consumers has changed.
+	seated(s *Subscription)
+	// plan says what to read.
+	plan(v *view) readPlan
+	// offer gives an entry to a consumer. It returns false when reading has to stop there.
+	offer(v *view, p *readPlan, e *Entry, g *Grant) bool
+	// acked is told of an acknowledgement; by may be nil.
+	acked(p Position, out AckOutcome, by *Consumer)
+	// skipTo lets everything up to p be forgotten: cumulative acks, seeks, lost ranges.
+	skipTo(p Position)
+	// rewind reads all that is unacknowledged anew.
+	rewind()
+	// clear forgets everything about delivered entries.
+	clear()
+	// fill tells what stats show of it.
+	fill(st *SubscriptionStats)
+}
+
+// view is what a decision is made on.
+type view struct {
+	now   time.Time
+	wall  int64 // ms since 1970, for delayed entries
+	spans Spans
+	limit Position // the last position that may be read
+}
+
+// readPlan is what a dispatcher wants from the ledger.
+type readPlan struct {
+	ranges  []Range
+	entries int
+	replay  bool
+	moved   bool      // set by offer: something came forward
+	scan    []int64   // ledgers whose delayed entries have to be found again first
+	wakeAt  time.Time // when to look again though nothing happens; zero for never
+}
+
+// wake starts the dispatch goroutine, or makes a running one look again. It never
+// blocks and needs no lock.
+func (s *Subscription) wake() {
+	for {
+		switch st := s.state.Load(); st {
+		case dispatchIdle:
+			if s.state.CompareAndSwap(dispatchIdle, dispatchRunning) {
+				go s.run()
+				return
+			}
+		case dispatchRunning:
+			if s.state.CompareAndSwap(dispatchRunning, dispatchAgain) {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+// run dispatches until nothing is wanted.
+func (s *Subscription) run() {
+	s.working.Lock()
+	defer s.working.Unlock()
+	for {
+		s.state.Store(dispatchRunning)
+		for s.step() {
+		}
+		if s.state.CompareAndSwap(dispatchRunning, dispatchIdle) {
+			return
+		}
+	}
+}
+
+// end waits for the dispatch goroutine and lets none start again; letGo came before.
+func (s *Subscription) end() {
+	for !s.state.CompareAndSwap(dispatchIdle, dispatchStopped) {
+		s.working.Lock()
+		s.working.Unlock() //nolint:staticcheck // only to wait until it is free
+		runtime.Gosched()
+	}
+}
+
+// step does one round of plan, read and assign. It returns false when there is nothing
+// to do until the next wake.
+func (s *Subscription) step() bool {
+	s.mu.Lock()
+	v := s.viewLocked()
+	p, ok := s.planLocked(&v)
+	generation := s.generation
+	s.mu.Unlock()
+	if len(p.scan) > 0 {
+		return s.scanDelayed(p.scan)
+	}
+	if !ok {
+		return false
+	}
+	b := s.topic.broker
+	grant, err := b.budget.Take(b.run, ShareRead, readBytes)
+	if err != nil {
+		return false
+	}
+	batch, err := s.read(p)
+	if err != nil {
+		grant.Release()
+		s.readFailed(err)
+		return false
+	}
+	s.mu.Lock()
+	more := s.assignLocked(&p, batch, generation, &grant)
+	s.mu.Unlock()
+	grant.Release()
+	return more
+}
+
+// read asks the ledger within the broker's bound of concurrent reads.
+func (s *Subscription) read(p readPlan) (Batch, error) {
+	b := s.topic.broker
+	select {
+	case b.reads <- struct{}{}:
+	case <-b.run.Done():
+		return Batch{}, ErrClosing
+	}
+	defer func() { <-b.reads }()
+	return s.topic.ledger.Read(p.ranges, p.entries, readBytes)
+}
+
+// readFailed notes a failed read and tries again later.
+func (s *Subscription) readFailed(err error) {
+	if s.topic.broker.run.Err() != nil {
+		return
+	}
+	s.topic.broker.opts.Logger.Error("reading a topic failed, trying again",
+		"topic", s.topic.name.String(), "subscription", s.name, "error", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakeAtLocked(time.Now().Add(readRetry), time.Now())
+}
+
+func (s *Subscription) viewLocked() view {
+	v := view{now: time.Now(), wall: s.topic.broker.opts.Clock().UnixMilli(), spans: s.topic.ledger.Spans()}
+	v.limit = s.topic.readable(v.spans)
+	if s.follow != nil {
+		v.limit = Min(v.limit, *s.follow.marked.Load())
+	}
+	return v
+}
+
+// planLocked says what to read now; without anything it arms the timer.
+func (s *Subscription) planLocked(v *view) (readPlan, bool) {
+	if s.closed != nil || s.pause != nil || len(s.consumers) == 0 {
+		return readPlan{}, false
+	}
+	s.paused = ""
+	s.tellEndLocked(v)
+	p := s.dispatch.plan(v)
+	if len(p.ranges) == 0 || p.entries <= 0 {
+		s.wakeAtLocked(p.wakeAt, v.now)
+		return p, false
+	}
+	return p, true
+}
+
+// wakeAtLocked arms the subscription's one timer.
+func (s *Subscription) wakeAtLocked(at, now time.Time) {
+	switch {
+	case at.IsZero():
+		return
+	case s.timer == nil:
+		s.timer = time.AfterFunc(at.Sub(now), s.wake)
+	default:
+		s.timer.Reset(at.Sub(now))
+	}
+}
+
+// assignLocked hands a batch out. A batch that was read before a seek or a rewind is
+// dropped: what it holds is read again.
+func (s *Subscription) assignLocked(p *readPlan, b Batch, generation uint64, g *Grant) bool {
+	if s.closed != nil || s.pause != nil {
+		return false
+	}
+	if s.generation != generation {
+		return true
+	}
+	v := s.viewLocked()
+	if len(b.Lost) > 0 {
+		s.loseLocked(&v, b.Lost)
+		p.moved = true
+	}
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		switch {
+		case s.cursor.Acked(e.Position):
+			p.moved = true
+		case e.Facts.Marker != 0:
+			s.ackLocked(&v, nil, e.Position, nil)
+			s.changedLocked(nil)
+			p.moved = true
+		default:
+			s.average += (float64(e.Facts.Messages) - s.average) / 16
+			if !s.dispatch.offer(&v, p, e, g) {
+				return p.moved
+			}
+		}
+	}
+	return p.moved // without progress the next wake tells when to look again
+}
+
+// loseLocked lets ranges that are gone or damaged count as acknowledged.
+func (s *Subscription) loseLocked(v *view, lost []Range) {
+	s.topic.counts.lost.Add(int64(len(lost)))
+	s.topic.broker.counts.lost.Add(int64(len(lost)))
+	s.topic.broker.opts.Logger.Warn("entries are gone or damaged and are skipped",
+		"topic", s.topic.name.String(), "subscription", s.name, "first", lost[0].First.String(),
+		"last", lost[len(lost)-1].Last.String())
+	s.cursor.Lost(v.spans, lost)
+	s.changedLocked(nil)
+}
+
+// wanted is how many entries so many permits are good for.
+func (s *Subscription) wanted(permits int) int {
+	n := math.Ceil(float64(permits) / max(s.average, 1))
+	return int(min(max(n, 1), readEntries))
+}
+
+// unreadLocked are the unacknowledged ranges from a position up to the limit.
+func (s *Subscription) unreadLocked(v *view, from Position) []Range {
+	if v.limit.Less(from) {
+		return nil
+	}
+	ranges := s.cursor.Unacked(v.spans, from, readRanges)
+	for i := range ranges {
+		if v.limit.Less(ranges[i].First) {
+			return ranges[:i]
+		}
+		ranges[i].Last = Min(ranges[i].Last, v.limit)
+	}
+	return ranges
+}
+
+// deliverLocked hands an entry to a consumer. The caller has recorded what it holds.
+func (s *Subscription) deliverLocked(c *Consumer, e *Entry, rest []uint64, count uint32, g *Grant) {
+	messages := unackedOf(e, rest)
+	c.take(messages, len(e.Data))
+	s.counts.out(int64(messages), int64(len(e.Data)))
+	s.topic.counts.out(int64(messages), int64(len(e.Data)))
+	s.topic.broker.counts.out(int64(messages), int64(len(e.Data)))
+	if count > 0 {
+		c.redelivered.Add(int64(messages))
+		s.redelivers.Add(int64(messages))
+	}
+	s.noteTime(&c.lastSent, &s.lastSent)
+	c.recv.Deliver(Delivery{
+		Entry: *e, Redelivered: count, Rest: rest, Epoch: c.deliveredEpoch(),
+		Grant: g.Split(int64(len(e.Data))),
+	})
+}
+
+func (c *Consumer) deliveredEpoch() int64 {
+	if c.opts.Kind.shares() {
+		return -1
+	}
+	return c.epoch
+}
+
+// unackedOf is the number of messages of an entry that are not acknowledged.
+func unackedOf(e *Entry, rest []uint64) int {
+	if rest == nil {
+		return int(e.Facts.Messages)
+	}
+	return min(ones(rest), int(e.Facts.Messages))
+}
+
+// tellEndLocked tells the consumers of a terminated topic, once, that all is
+// acknowledged.
+func (s *Subscription) tellEndLocked(v *view) {
+	if s.ended || !s.topic.terminatedNow.Load() || s.cursor.Backlog(v.spans) > 0 {
+		return
+	}
+	s.ended = true
+	for _, c := range s.consumers {
+		c.recv.EndReached()
+	}
+}
+
+// scanDelayed finds the delayed entries of ledgers anew, of which too many were
+// delayed to keep them all in memory.
+func (s *Subscription) scanDelayed(ledgers []int64) bool {
+	type found struct {
+		p    Position
+		slot uint16
+		due  int64
+	}
+	wall := s.topic.broker.opts.Clock().UnixMilli()
+	var list []found
+	for _, l := range ledgers {
+		all := Range{Position{l, 0}, Position{l, math.MaxInt64}}
+		err := s.topic.ledger.Scan(all, func(p Position, f Facts) bool {
+			if f.DeliverAt > wall {
+				list = append(list, found{p, f.Slot, f.DeliverAt})
+			}
+			return len(list) < maxDelayed
+		})
+		if err != nil {
+			s.readFailed(err)
+			return false
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, ok := s.dispatch.(*shared)
+	for _, f := range list {
+		if ok && f.p.Less(d.read) && !s.cursor.Acked(f.p) {
+			d.delay(f.p, f.slot, f.due)
+		}
+	}
+	return true
+}

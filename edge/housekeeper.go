@@ -1,0 +1,210 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// keepHouse looks after quota, trimming and idle topics until the broker stops.
+func (b *Broker) keepHouse() {
+	tick := time.NewTicker(b.opts.BacklogCheckInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.run.Done():
+			return
+		case <-tick.C:
+			b.sweep(time.Now())
+		}
+	}
+}
+
+// sweep is one round of housekeeping.
+func (b *Broker) sweep(now time.Time) {
+	open := b.openTopics()
+	b.enforceQuota(open)
+	pressed := b.pressed()
+	for _, t := range open {
+		for _, s := range *t.wakes.Load() {
+			t.removeIfDone(s, now)
+		}
+		t.trim(pressed)
+		if since, idle := t.idleSince(); idle && now.Sub(since) > b.opts.IdleUnload {
+			b.unloadIdle(t)
+		}
+	}
+}
+
+// unloadIdle gives the memory of an idle topic back. A client that comes meanwhile
+// waits and opens it anew.
+func (b *Broker) unloadIdle(t *Topic) {
+	s, err := b.take(b.run, t.name, false)
+	if err != nil || s == nil {
+		return
+	}
+	if s.topic.seal(false) != nil {
+		b.putBack(t.name, s)
+		return
+	}
+	if err := s.topic.close(b.run, ErrUnloaded); err != nil && b.run.Err() == nil {
+		b.opts.Logger.Error("unloading an idle topic failed", "topic", t.name.String(), "error", err)
+	}
+	b.release(t.name, s)
+}
+
+// pressed reports whether acknowledged data takes more than may be kept, so that open
+// ledgers have to be closed for trimming.
+func (b *Broker) pressed() bool {
+	var kept int64
+	for _, r := range b.store.Records() {
+		kept += r.Bytes - r.LiveBytes
+	}
+	return kept > b.opts.KeepAcked
+}
+
+// trim lets go ledgers that nobody needs. With roll the open ledger is closed first,
+// when everything in it is acknowledged.
+func (t *Topic) trim(roll bool) {
+	spans := t.ledger.Spans()
+	floor := t.floor(spans)
+	if entries := spans.Open.Entries(); roll && entries > 0 && !floor.Less(spans.Open.End()) {
+		t.ledger.Roll(func(error) {})
+		t.trimDue.Store(true)
+	}
+	if !t.trimDue.Swap(false) && !roll {
+		return
+	}
+	if len(spans.Closed) > 0 || roll {
+		t.ledger.Trim(floor.Next(), t.trimmed)
+	}
+}
+
+// floor is the position up to which nobody needs an entry: neither a durable cursor
+// nor a reader that is connected or expected back.
+func (t *Topic) floor(spans Spans) Position {
+	floor := spans.End()
+	for _, s := range *t.wakes.Load() {
+		floor = Min(floor, *s.marked.Load())
+	}
+	return floor
+}
+
+// trimmed runs on the store's goroutine: what is gone counts as acknowledged.
+func (t *Topic) trimmed(err error) {
+	if err != nil {
+		t.trimDue.Store(true) // tried again by the next round
+		return
+	}
+	spans := t.ledger.Spans()
+	for _, s := range *t.wakes.Load() {
+		s.mu.Lock()
+		s.cursor.Follow(spans)
+		s.noteMarkLocked()
+		s.mu.Unlock()
+	}
+}
+
+// quotaRefusal says why no producer is admitted now, nil if one is.
+func (b *Broker) quotaRefusal() error {
+	if b.opts.WhenFull == WhenFullDropOldest {
+		return nil
+	}
+	st := b.store.Stats()
+	if st.Quota <= 0 || st.LiveBytes < st.Quota {
+		return nil
+	}
+	if b.opts.WhenFull == WhenFullFail {
+		return ErrQuotaFail
+	}
+	return ErrQuotaHold
+}
+
+// enforceQuota closes all producers while live bytes are over the quota, or makes room.
+func (b *Broker) enforceQuota(open []*Topic) {
+	st := b.store.Stats()
+	if st.Quota <= 0 || st.LiveBytes < st.Quota {
+		return
+	}
+	if b.opts.WhenFull == WhenFullDropOldest {
+		b.dropOldest(st.LiveBytes - st.Quota/10*9)
+		return
+	}
+	reason := b.quotaRefusal()
+	for _, t := range open {
+		t.mu.Lock()
+		for _, p := range t.allProducersLocked() {
+			t.kickLocked(p, reason)
+		}
+		t.mu.Unlock()
+	}
+}
+
+// dropOldest advances the slowest cursors of the topics with most live bytes until so
+// many bytes are free.
+func (b *Broker) dropOldest(excess int64) {
+	records := b.store.Records()
+	slices.SortFunc(records, func(x, y TopicRecord) int { return int(min(max(y.LiveBytes-x.LiveBytes, -1), 1)) })
+	for _, r := range records {
+		if excess <= 0 || r.LiveBytes == 0 {
+			return
+		}
+		ctx, cancel := context.WithTimeout(b.run, 10*time.Second)
+		t, err := b.Open(ctx, r.Name, false)
+		cancel()
+		if err != nil {
+			continue
+		}
+		excess -= t.dropOldest(min(excess, r.LiveBytes))
+	}
+}
+
+// dropOldest acknowledges the oldest entries for every cursor that stands before them,
+// about so many bytes, and returns how many bytes that were.
+func (t *Topic) dropOldest(bytes int64) int64 {
+	spans := t.ledger.Spans()
+	from := t.floor(spans)
+	upTo := spans.positionAfterBytes(from, bytes)
+	var dropped int64
+	for _, s := range *t.wakes.Load() {
+		dropped += s.dropUpTo(spans, upTo)
+	}
+	if dropped > 0 {
+		t.broker.counts.dropped.Add(dropped)
+		t.broker.opts.Logger.Warn("the store is full, oldest messages are dropped", "topic", t.name.String(),
+			"entries", dropped, "up to", upTo.String())
+	}
+	t.trimDue.Store(true)
+	return spans.BytesBetween(from, upTo)
+}
+
+// dropUpTo moves a cursor forward and returns how many unacknowledged entries it skipped.
+func (s *Subscription) dropUpTo(spans Spans, upTo Position) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.cursor.Backlog(spans)
+	if s.closed != nil || !s.cursor.AckUpTo(spans, upTo, nil) {
+		return 0
+	}
+	s.dispatch.skipTo(upTo)
+	s.changedLocked(nil)
+	return before - s.cursor.Backlog(spans)
+}
+
+// Health says why the broker is not healthy; nothing when it is.
+func (b *Broker) Health() []string {
+	st := b.store.Stats()
+	return b.healthOf(&st)
+}
+
+func (b *Broker) healthOf(st *StoreStats) []string {
+	var why []string
+	if st.Failed != nil {
+		why = append(why, fmt.Sprintf("publishing is refused: %v", st.Failed))
+	}
+	if st.Quota > 0 && st.LiveBytes >= st.Quota {
+		why = append(why, fmt.Sprintf("the store is full: %d of %d bytes wait to be acknowledged", st.LiveBytes, st.Quota))
+	}
+	return append(why, st.Remarks...)
+}

@@ -1,0 +1,362 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Producer is the right of a client to publish on a topic.
+type Producer struct {
+	topic   *Topic
+	opts    ProducerOptions
+	name    string
+	end     ProducerEnd
+	peer    Peer
+	since   time.Time
+	schema  int64 // version, −1 without
+	last    int64 // sequence told at creation
+	msgIn   atomic.Int64
+	bytesIn atomic.Int64
+	rate    rate
+
+	// guarded by topic.mu
+	closed   bool
+	epoch    int64 // topic epoch, −1 for a shared producer
+	seq      *sequence
+	becoming bool // its new topic epoch is being written
+}
+
+// ProducerOptions is what a client asks for (protocol 2.7).
+type ProducerOptions struct {
+	ID                  uint64 // the client's id, for stats
+	Name                string // "" lets the broker make one up
+	UserProvided        bool
+	Epoch               int64 // the client's reconnect counter
+	Access              AccessMode
+	TopicEpoch          int64 // with HasTopicEpoch
+	HasTopicEpoch       bool
+	Metadata            map[string]string
+	InitialSubscription string  // durable, made at the earliest message if missing
+	Schema              *Schema // nil without
+	// PeerKey identifies connection and producer id: a successor with an equal key and
+	// name and a higher Epoch replaces its predecessor.
+	PeerKey any
+}
+
+// Receipt says where a message is stored.
+type Receipt struct {
+	Position  Position
+	Index     uint64
+	Duplicate bool // nothing was stored: the sequence is known
+}
+
+// Name is the producer's name, given or made up.
+func (p *Producer) Name() string { return p.name }
+
+// LastSequence is the highest sequence known of the name, −1 without deduplication.
+func (p *Producer) LastSequence() int64 { return p.last }
+
+// SchemaVersion is the version of the producer's schema, −1 without one.
+func (p *Producer) SchemaVersion() int64 { return p.schema }
+
+// TopicEpoch returns the epoch that an exclusive producer holds.
+func (p *Producer) TopicEpoch() (int64, bool) {
+	p.topic.mu.Lock()
+	defer p.topic.mu.Unlock()
+	return p.epoch, p.epoch >= 0
+}
+
+// Ready reports whether the producer may publish; if not, ProducerEnd.Ready comes.
+func (p *Producer) Ready() bool {
+	if p.opts.Access == AccessShared {
+		return true
+	}
+	p.topic.mu.Lock()
+	defer p.topic.mu.Unlock()
+	return p.topic.owner == p && !p.becoming
+}
+
+// AddProducer admits a producer. It may wait for a commit. *InUseError says that a
+// living peer may hold the name; ErrUnloaded that the broker has to be asked for the
+// topic again.
+func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions, end ProducerEnd, peer Peer) (*Producer, error) {
+	if err := t.broker.quotaRefusal(); err != nil {
+		return nil, fmt.Errorf("%w: cannot create producer on topic %s", err, t.name)
+	}
+	p := &Producer{topic: t, opts: o, name: o.Name, end: end, peer: peer, since: t.broker.opts.Clock(), schema: -1, epoch: -1}
+	if p.name == "" {
+		p.name = t.broker.producerName()
+	}
+	if err := t.openFor(); err != nil {
+		return nil, err
+	}
+	if err := t.prepareProducer(ctx, p); err != nil {
+		return nil, err
+	}
+	return p, t.admitProducer(ctx, p)
+}
+
+// openFor says why a topic takes no producer, whoever it is.
+func (t *Topic) openFor() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.closed != nil:
+		return t.closed
+	case t.state.Terminated:
+		return fmt.Errorf("%w: %s", ErrTerminated, t.name)
+	case len(t.producers)+len(t.queue) >= t.broker.opts.ProducersPerTopic:
+		return fmt.Errorf("%w: Topic '%s' reached max producers limit", ErrProducerBusy, t.name)
+	}
+	return nil
+}
+
+// prepareProducer stores what has to exist before the producer does.
+func (t *Topic) prepareProducer(ctx context.Context, p *Producer) error {
+	if p.opts.Schema != nil {
+		base, _ := t.name.Partition()
+		v, err := t.broker.catalog.PutSchema(ctx, base, *p.opts.Schema)
+		if err != nil {
+			return err
+		}
+		p.schema = v
+	}
+	if sub := p.opts.InitialSubscription; sub != "" {
+		if err := t.CreateSubscription(ctx, sub, Earliest); err != nil && !errors.Is(err, ErrExists) {
+			return err
+		}
+	}
+	return nil
+}
+
+// admitProducer registers name and access.
+func (t *Topic) admitProducer(ctx context.Context, p *Producer) error {
+	t.mu.Lock()
+	if t.closed != nil {
+		t.mu.Unlock()
+		return t.closed
+	}
+	if err := t.replaceLocked(p); err != nil {
+		t.mu.Unlock()
+		return err
+	}
+	if t.broker.opts.Deduplication {
+		p.seq = t.sequenceLocked(p.name)
+		p.last = p.seq.pushed
+	} else {
+		p.last = -1
+	}
+	t.used = time.Now()
+	err := t.accessLocked(p)
+	becoming := p.becoming
+	t.mu.Unlock()
+	if err != nil || !becoming {
+		return err
+	}
+	return t.become(ctx, p)
+}
+
+// replaceLocked frees a name for its successor, or says who holds it.
+func (t *Topic) replaceLocked(p *Producer) error {
+	old := t.producers[p.name]
+	for _, q := range t.queue {
+		if q.name == p.name {
+			old = q
+		}
+	}
+	if old == nil {
+		return nil
+	}
+	if old.opts.PeerKey != nil && old.opts.PeerKey == p.opts.PeerKey && p.opts.Epoch > old.opts.Epoch {
+		t.removeProducerLocked(old)
+		return nil
+	}
+	return &InUseError{
+		Err:    ErrProducerBusy,
+		What:   fmt.Sprintf("Producer with name '%s' is already connected to topic '%s'", p.name, t.name),
+		Holder: old.peer,
+	}
+}
+
+// maxSequences bounds the producer names that deduplication remembers for a topic.
+const maxSequences = 10_000
+
+func (t *Topic) sequenceLocked(name string) *sequence {
+	s := t.sequences[name]
+	if s == nil {
+		if len(t.sequences) >= maxSequences {
+			t.forgetSequenceLocked()
+		}
+		s = &sequence{pushed: -1, persisted: -1}
+		t.sequences[name] = s
+	}
+	return s
+}
+
+// forgetSequenceLocked drops a name that nobody uses now.
+func (t *Topic) forgetSequenceLocked() {
+	for name := range t.sequences {
+		if _, used := t.producers[name]; !used {
+			delete(t.sequences, name)
+			t.ledger.DropSequences([]string{name}, func(error) {})
+			return
+		}
+	}
+}
+
+// Publish hands a message to the ledger and never waits. done runs in line with the
+// answers to all other messages of the topic, on the store's goroutine. After
+// ErrGone, ErrStorage or ErrLedgerFailed nothing is to be answered: the producer is
+// closed, and ProducerEnd.Closed says so.
+func (p *Producer) Publish(m Message, done func(Receipt, error)) {
+	t := p.topic
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := p.barredLocked(&m); err != nil {
+		m.Grant.Release()
+		t.ledger.Barrier(func(error) { done(Receipt{}, err) })
+		return
+	}
+	seq := p.seq
+	if seq != nil && seq.admit(&m.Facts) {
+		facts := m.Facts
+		m.Grant.Release()
+		t.ledger.Barrier(func(error) { p.repeated(seq, &facts, done) })
+		return
+	}
+	m.Sequenced = seq != nil
+	t.ledger.Append(m, func(e Entry, err error) {
+		if err != nil {
+			t.failed(err)
+			done(Receipt{}, fmt.Errorf("%w: %w", ErrStorage, err))
+			return
+		}
+		p.stored(&e)
+		done(Receipt{Position: e.Position, Index: e.Index}, nil)
+	})
+}
+
+// barredLocked says why a message is not taken.
+func (p *Producer) barredLocked(m *Message) error {
+	t := p.topic
+	switch {
+	case p.closed:
+		return ErrGone
+	case t.state.Terminated:
+		return fmt.Errorf("%w: %s", ErrTerminated, t.name)
+	case p.opts.Access != AccessShared && (t.owner != p || p.becoming):
+		return ErrGone
+	}
+	return nil
+}
+
+// stored runs on the store's goroutine when an entry of the producer is durable.
+func (p *Producer) stored(e *Entry) {
+	n := int64(e.Facts.Messages)
+	p.msgIn.Add(n)
+	p.bytesIn.Add(int64(len(e.Data)))
+	p.topic.counts.in(n, int64(len(e.Data)))
+	p.topic.broker.counts.in(n, int64(len(e.Data)))
+	if p.seq != nil {
+		p.topic.mu.Lock()
+		p.seq.settled(&e.Facts)
+		p.topic.mu.Unlock()
+	}
+	p.topic.appended(e)
+}
+
+// repeated answers a message whose sequence is known: a duplicate only if the
+// first one is durable by now.
+func (p *Producer) repeated(seq *sequence, f *Facts, done func(Receipt, error)) {
+	p.topic.mu.Lock()
+	ok := seq.covers(f)
+	p.topic.mu.Unlock()
+	if !ok {
+		done(Receipt{}, ErrGone) // its first append failed, which closed the producer
+		return
+	}
+	done(Receipt{Duplicate: true}, nil)
+}
+
+// Refuse puts an answer that the front end has decided in line. The message's grant
+// is released.
+func (p *Producer) Refuse(m Message, err error, done func(Receipt, error)) {
+	m.Grant.Release()
+	p.topic.ledger.Barrier(func(error) { done(Receipt{}, err) })
+}
+
+// failed runs on the store's goroutine after an append that failed: all producers of
+// the topic are closed, so that nothing overtakes what failed, and the ledger may go on.
+func (t *Topic) failed(cause error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.sequences {
+		s.fallBack()
+	}
+	all := t.allProducersLocked()
+	if len(all) == 0 {
+		return
+	}
+	t.queue = nil
+	t.broker.opts.Logger.Error("publishing failed, producers are closed", "topic", t.name.String(), "error", cause)
+	for _, p := range all {
+		t.removeProducerLocked(p)
+		p.end.Closed(fmt.Errorf("%w: %w", ErrStorage, cause))
+	}
+	t.ledger.Recover(func(error) {})
+}
+
+// Close ends the producer for its client. done runs behind all its answers.
+func (p *Producer) Close(done func()) {
+	t := p.topic
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.removeProducerLocked(p)
+	if done == nil {
+		done = func() {}
+	}
+	t.ledger.Barrier(func(error) { done() })
+}
+
+// kickLocked closes a producer from our side, behind the answers that it is owed.
+func (t *Topic) kickLocked(p *Producer, reason error) {
+	if p.closed {
+		return
+	}
+	t.removeProducerLocked(p)
+	t.ledger.Barrier(func(error) { p.end.Closed(reason) })
+}
+
+// removeProducerLocked takes a producer out of the topic and lets the next in the
+// queue become exclusive.
+func (t *Topic) removeProducerLocked(p *Producer) {
+	if p.closed {
+		return
+	}
+	p.closed = true
+	t.used = time.Now()
+	if t.producers[p.name] == p {
+		delete(t.producers, p.name)
+	}
+	for i, q := range t.queue {
+		if q == p {
+			t.queue = append(t.queue[:i], t.queue[i+1:]...)
+			break
+		}
+	}
+	if t.owner == p {
+		t.owner = nil
+	}
+	t.nextOwnerLocked()
+}
+
+func (t *Topic) allProducersLocked() []*Producer {
+	all := make([]*Producer, 0, len(t.producers)+len(t.queue))
+	for _, p := range t.producers {
+		all = append(all, p)
+	}
+	return append(all, t.queue...)
+}

@@ -1,0 +1,122 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// SeekTarget is where a subscription is to go on.
+type SeekTarget struct {
+	Position Position // this entry comes next; Earliest and Latest are understood
+	Rest     []uint64 // of a batch: the messages that are still wanted
+	Time     int64    // ms since 1970, with ByTime
+	ByTime   bool     // the first entry published at Time or later comes next
+}
+
+// Seek moves the subscription (protocol 3.13). Those of its consumers that have to come
+// back are told by Receiver.Closed before it returns: the active one of the single
+// kinds, all of the others. It may wait.
+func (c *Consumer) Seek(ctx context.Context, to SeekTarget) error {
+	return c.sub.seek(ctx, to, c)
+}
+
+func (s *Subscription) seek(ctx context.Context, to SeekTarget, by *Consumer) error {
+	s.mu.Lock()
+	switch {
+	case s.closed != nil:
+		defer s.mu.Unlock()
+		return s.closed
+	case s.pause != nil:
+		defer s.mu.Unlock()
+		return fmt.Errorf("%w: subscription %s is being reset", ErrBadRequest, s.name)
+	case by != nil && by.gone:
+		defer s.mu.Unlock()
+		return ErrConsumerNotFound
+	}
+	pause := make(chan struct{})
+	s.pause = pause
+	for _, c := range s.seekersLocked() {
+		s.leaveLocked(c)
+		c.recv.Closed(ErrUnloaded)
+	}
+	s.mu.Unlock()
+
+	next, err := s.target(to)
+	if err == nil {
+		err = wait(ctx, func(done func(error)) { s.reset(next, to.Rest, done) })
+	}
+	s.mu.Lock()
+	s.pause = nil
+	s.mu.Unlock()
+	close(pause)
+	s.wake()
+	if err != nil {
+		return fmt.Errorf("seek subscription %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// seekersLocked are the consumers that a seek sends away.
+func (s *Subscription) seekersLocked() []*Consumer {
+	if d, ok := s.dispatch.(*single); ok {
+		if d.active == nil {
+			return nil
+		}
+		return []*Consumer{d.active}
+	}
+	return slices.Clone(s.consumers)
+}
+
+// target finds the position of a seek by time; it reads.
+func (s *Subscription) target(to SeekTarget) (Position, error) {
+	if !to.ByTime {
+		return to.Position, nil
+	}
+	spans := s.topic.ledger.Spans()
+	p, ok, err := s.topic.ledger.Find(spans.Start(), to.Time)
+	if err != nil {
+		return Position{}, fmt.Errorf("find time: %w", err)
+	}
+	if !ok {
+		return Latest, nil
+	}
+	return p, nil
+}
+
+// reset puts the cursor to its new place and makes that durable.
+func (s *Subscription) reset(next Position, rest []uint64, done func(error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cursor.Reset(s.topic.ledger.Spans(), next, rest)
+	s.dispatch.clear()
+	s.generation++
+	s.ended = false
+	if !s.durable {
+		s.keptUntil = time.Now().Add(keptSeek)
+	}
+	s.changedLocked(done)
+}
+
+// LastID is the answer to GET_LAST_MESSAGE_ID.
+type LastID struct {
+	Last       Position // Earliest if the topic holds nothing
+	Messages   int32    // of the last entry
+	Batch      bool     // the last entry is a batch
+	MarkDelete Position // of the subscription
+}
+
+// LastID tells the topic's last entry and where the subscription stands.
+func (c *Consumer) LastID() LastID {
+	s := c.sub
+	s.mu.Lock()
+	id := LastID{Last: Earliest, MarkDelete: s.cursor.MarkDelete()}
+	s.mu.Unlock()
+	last := s.topic.last.Load()
+	if last == nil || !s.topic.ledger.Spans().Contains(last.position) {
+		return id
+	}
+	id.Last, id.Messages, id.Batch = last.position, last.messages, last.batch
+	return id
+}

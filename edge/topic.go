@@ -1,0 +1,199 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Topic is one ledger with its producers, its subscriptions and the sequences by
+// producer name.
+type Topic struct {
+	broker    *Broker
+	name      TopicName
+	partition int // index, −1 for none
+	ledger    Ledger
+	created   time.Time // when it was loaded
+	counts    counters
+
+	// wakes are the subscriptions to wake after an append: the values of subs.
+	wakes atomic.Pointer[[]*Subscription]
+	// last is the newest durable entry, nil on an empty topic.
+	last atomic.Pointer[lastEntry]
+
+	// trimDue is set when a cursor has moved since the last trim.
+	trimDue atomic.Bool
+	// terminatedNow is state.Terminated for those without the lock.
+	terminatedNow atomic.Bool
+
+	mu        sync.Mutex
+	closed    error // why it takes no more clients
+	producers map[string]*Producer
+	queue     []*Producer // waiting to become exclusive
+	owner     *Producer   // the exclusive one
+	subs      map[string]*Subscription
+	sequences map[string]*sequence
+	state     topicState
+	used      time.Time // when a client last came or went
+}
+
+// lastEntry is what GET_LAST_MESSAGE_ID needs to know of it.
+type lastEntry struct {
+	position Position
+	messages int32
+	batch    bool
+}
+
+func newTopic(b *Broker, name TopicName, ledger Ledger) (*Topic, error) {
+	t := &Topic{
+		broker: b, name: name, ledger: ledger, created: time.Now(), used: time.Now(),
+		producers: map[string]*Producer{}, subs: map[string]*Subscription{}, sequences: map[string]*sequence{},
+	}
+	_, t.partition = name.Partition()
+	if err := t.loadState(); err != nil {
+		return nil, err
+	}
+	if err := t.loadSequences(); err != nil {
+		return nil, err
+	}
+	if err := t.loadLast(); err != nil {
+		return nil, err
+	}
+	states, err := ledger.Cursors()
+	if err != nil {
+		return nil, fmt.Errorf("read cursors: %w", err)
+	}
+	for sub, state := range states {
+		t.subs[sub] = newSubscription(t, sub, true, NewCursor(state, ledger.Spans()))
+	}
+	t.setWakesLocked()
+	return t, nil
+}
+
+// loadLast finds the newest entry that a user published.
+func (t *Topic) loadLast() error {
+	p, ok := t.ledger.Spans().Last()
+	if !ok {
+		return nil
+	}
+	return t.ledger.Scan(Range{p, p}, func(p Position, f Facts) bool {
+		t.noteLast(p, &f)
+		return true
+	})
+}
+
+func (t *Topic) noteLast(p Position, f *Facts) {
+	if f.Marker == 0 {
+		t.last.Store(&lastEntry{p, f.Messages, f.Batch})
+	}
+}
+
+// Name is the topic's full name.
+func (t *Topic) Name() TopicName { return t.name }
+
+// BirthID differs for every creation of the topic.
+func (t *Topic) BirthID() string { return t.ledger.BirthID() }
+
+// Spans is what the topic's ledger holds now.
+func (t *Topic) Spans() Spans { return t.ledger.Spans() }
+
+// readable is the last position that readers may reach.
+func (t *Topic) readable(s Spans) Position { return s.End() }
+
+// setWakesLocked refreshes what appended wakes. t.mu is held, or nobody knows t yet.
+func (t *Topic) setWakesLocked() {
+	list := make([]*Subscription, 0, len(t.subs))
+	for _, s := range t.subs {
+		list = append(list, s)
+	}
+	t.wakes.Store(&list)
+}
+
+// appended runs on the store's goroutine when an entry is durable.
+func (t *Topic) appended(e *Entry) {
+	t.noteLast(e.Position, &e.Facts)
+	for _, s := range *t.wakes.Load() {
+		s.wake()
+	}
+}
+
+// clientsLocked counts producers and consumers.
+func (t *Topic) clientsLocked() int {
+	n := len(t.producers) + len(t.queue)
+	for _, s := range t.subs {
+		n += s.consumerCount()
+	}
+	return n
+}
+
+// seal stops new clients from coming; without force it refuses while there are any.
+func (t *Topic) seal(force bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := t.clientsLocked(); n > 0 && !force {
+		return fmt.Errorf("%w: topic %s has %d connected producers/consumers", ErrTopicInUse, t.name, n)
+	}
+	t.closed = ErrUnloaded
+	return nil
+}
+
+// close lets all clients go with a reason, ends dispatch and closes the ledger.
+func (t *Topic) close(ctx context.Context, reason error) error {
+	t.mu.Lock()
+	t.closed = reason
+	subs := *t.wakes.Load()
+	for _, s := range subs {
+		s.letGo(reason)
+	}
+	for _, p := range t.allProducersLocked() {
+		t.kickLocked(p, reason)
+	}
+	t.mu.Unlock()
+	for _, s := range subs {
+		s.end()
+	}
+	if err := wait(ctx, t.ledger.Close); err != nil {
+		return fmt.Errorf("close topic %s: %w", t.name, err)
+	}
+	return nil
+}
+
+// terminate ends publishing. It returns the last position.
+func (t *Topic) terminate(ctx context.Context) (Position, error) {
+	t.mu.Lock()
+	if !t.state.Terminated {
+		t.state.Terminated = true
+		t.terminatedNow.Store(true)
+		for _, p := range t.allProducersLocked() {
+			t.kickLocked(p, ErrTerminated)
+		}
+	}
+	t.mu.Unlock()
+	if err := t.saveState(ctx); err != nil {
+		return Position{}, err
+	}
+	if err := wait(ctx, t.ledger.Barrier); err != nil {
+		return Position{}, fmt.Errorf("terminate topic %s: %w", t.name, err)
+	}
+	for _, s := range *t.wakes.Load() {
+		s.wake()
+	}
+	return t.ledger.Spans().End(), nil
+}
+
+// idleSince returns when the topic was last in use, or false while it is.
+func (t *Topic) idleSince() (time.Time, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.clientsLocked() > 0 || t.closed != nil {
+		return time.Time{}, false
+	}
+	for _, s := range t.subs {
+		if !s.durable { // a sought position waits for its reader
+			return time.Time{}, false
+		}
+	}
+	return t.used, true
+}
