@@ -129,13 +129,18 @@ func TestSplitAgainstMap(t *testing.T) {
 
 func TestSplitEnds(t *testing.T) {
 	var o slotOwners[int]
-	for i := range keySlots {
-		if err := o.split(i); err != nil {
-			t.Fatalf("consumer %d: %v", i, err)
-		}
+	for slot := range keySlots + 1 {
+		o.owned = append(o.owned, ownedSlots[int]{SlotRange{slot, slot}, slot})
 	}
-	if err := o.split(keySlots); !errors.Is(err, ErrSticky) || len(o.owned) != keySlots {
-		t.Errorf("one more: %v", err)
+	if err := o.split(-1); !errors.Is(err, ErrSticky) {
+		t.Errorf("ranges of one slot were split: %v", err)
+	}
+	o.remove(7)
+	if err := o.split(-1); err != nil {
+		t.Errorf("a range of two slots: %v", err)
+	}
+	if got := o.ranges(-1); !slices.Equal(got, []SlotRange{{7, 7}}) {
+		t.Errorf("the newcomer owns %v", got)
 	}
 }
 

@@ -59,6 +59,9 @@ func TestTopicNameParts(t *testing.T) {
 	if err != nil || n.NamespaceName() != "t/n" || n.IsPersistent() {
 		t.Errorf("%v in %s, persistent %v, %v", n, n.NamespaceName(), n.IsPersistent(), err)
 	}
+	if n, err := NewTopicName(Persistent, "t", "n", "a/b"); !errors.Is(err, ErrName) {
+		t.Errorf("a slash in the local name: %v, %v", n, err)
+	}
 	if p, _ := ParseTopicName("l"); !p.IsPersistent() {
 		t.Errorf("%v is not persistent", p)
 	}
