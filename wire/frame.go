@@ -50,11 +50,11 @@ func SplitFrame(b []byte) (Frame, error) {
 		return Frame{}, fmt.Errorf("wire: frame of %d bytes: %w", len(b), ErrMalformed)
 	}
 	total, command := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[sizeField:])
+	if uint64(total) != uint64(len(b)-sizeField) {
+		return Frame{}, fmt.Errorf("wire: frame says %d bytes, has %d: %w", total, len(b)-sizeField, ErrMalformed)
+	}
 	if err := checkSizes(total, command, len(b)); err != nil {
 		return Frame{}, err
-	}
-	if int(total) != len(b)-sizeField {
-		return Frame{}, fmt.Errorf("wire: frame says %d bytes, has %d: %w", total, len(b)-sizeField, ErrMalformed)
 	}
 	end := prefixLength + int(command)
 	f := Frame{CommandBytes: b[prefixLength:end:end], Entry: b[end:]}
