@@ -76,3 +76,81 @@ end_process() {
 }
 
 not() { ! "$@"; }
+
+# tool NAME MODULE-PATH@VERSION: prints the path of a Go program, built once for each Go and kept outside go.mod.
+tool() {
+  local name=$1 source=$2 place
+  need go golang
+  place=$CACHE/tools/$(go env GOVERSION)/${source##*@}
+  (
+    flock 9
+    [ -x "$place/$name" ] || GOBIN=$place GOFLAGS='' go install "$source" >"$CACHE/tool-$name.log" 2>&1 ||
+      { tail -5 "$CACHE/tool-$name.log" >&2; die "$source cannot be built"; }
+  ) 9>"$CACHE/tool-$name.lock"
+  echo "$place/$name"
+}
+
+# version: what this tree calls itself. A tree without git is "unreleased".
+version() { git -C "$ROOT" describe --tags --always --dirty 2>/dev/null || echo unreleased; }
+
+# commit: the commit of this tree, or "unknown".
+commit() { git -C "$ROOT" rev-parse HEAD 2>/dev/null || echo unknown; }
+
+# compile OUTPUT [LINKER-FLAGS]: builds the product, the same bytes wherever the tree lies. GOOS, GOARCH and GOARM
+# choose the platform, VERSION and COMMIT what it says of itself.
+compile() {
+  need go golang
+  (cd "$ROOT" && CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+    -ldflags "${2:-} -X main.version=${VERSION:-$(version)} -X main.commit=${COMMIT:-$(commit)}" \
+    -o "$1" ./cmd/wayside)
+}
+
+# serve BINARY FOLDER [SERVE-ARGUMENTS]: starts a broker on free ports with its data and log in FOLDER and waits until
+# it is ready. Sets BROKER and ADMIN to its addresses, BROKER_PID to its process. RUNNER, if set, is put before the
+# command.
+serve() {
+  local binary=$1 folder=$2
+  shift 2
+  BROKER=127.0.0.1:$(free_port)
+  ADMIN=127.0.0.1:$(free_port)
+  mkdir -p "$folder"
+  # shellcheck disable=SC2086
+  ${RUNNER:-} "$binary" serve --data "$folder/data" --listen "$BROKER" --admin "$ADMIN" "$@" >"$folder/log" 2>&1 </dev/null &
+  BROKER_PID=$!
+  wait_until "${SERVE_SECONDS:-30}" ready_or_dead && alive "$BROKER_PID" && return
+  tail -20 "$folder/log" >&2
+  die "the broker did not become ready, see above"
+}
+
+ready_or_dead() { ! alive "$BROKER_PID" || answers "http://$ADMIN/readyz"; }
+
+# answers URL: does it answer 200?
+answers() {
+  need curl
+  [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$1" || true)" = 200 ]
+}
+
+# go_packages FOLDER…: those of the folders that hold a Go package, as arguments for go.
+go_packages() {
+  local d
+  for d in "$@"; do
+    ! compgen -G "$ROOT/$d/*.go" >/dev/null || echo "./$d"
+  done
+}
+
+new_seed() { echo $((RANDOM * 32768 + RANDOM)); }
+
+# run_tests PREFIX LIMIT FOLDER…: runs the tests whose names begin with PREFIX in those of the folders that hold Go
+# packages, below them too. TEST_FLAGS are more arguments for go test.
+run_tests() {
+  local prefix=$1 limit=$2 d found=()
+  shift 2
+  need go golang
+  for d in "$@"; do
+    [ ! -d "$ROOT/$d" ] || mapfile -t -O ${#found[@]} found < <(cd "$ROOT" &&
+      grep -rl --include='*_test.go' "^func $prefix" "./$d" | xargs -r -n1 dirname | sort -u)
+  done
+  [ ${#found[@]} -gt 0 ] || { say "no test begins with $prefix in $*"; return; }
+  # shellcheck disable=SC2086
+  (cd "$ROOT" && go test -count=1 -timeout "$limit" -run "^$prefix" ${TEST_FLAGS:-} "${found[@]}") || return 1
+}
