@@ -315,7 +315,7 @@ func TestUnpackerShared(t *testing.T) {
 // TestUnpackBomb: a payload that claims little and gives much allocates no more
 // than it claims.
 func TestUnpackBomb(t *testing.T) {
-	bomb := make([]byte, 64<<20)
+	bomb := make([]byte, 8<<20)
 	for _, kind := range kinds[1:] {
 		squeezed := compress(t, kind, bomb)
 		entry := build(t, batchMetadata(1, kind, 1000), string(squeezed))
