@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,99 +19,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-const patience = 10 * time.Second
-
-// stage is a client, the proxy and a server, and the connection through all.
-type stage struct {
-	t              *testing.T
-	proxy          *wiretest.Proxy
-	listener       *wiretest.Listener
-	client, server *wiretest.Peer
-}
-
-func newStage(t *testing.T, raw bool) *stage {
-	t.Helper()
-	ln, err := wiretest.Listen(patience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := wiretest.StartProxy(wiretest.ProxyOptions{Target: ln.Addr(), Raw: raw})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stage{t: t, proxy: p, listener: ln}
-	t.Cleanup(func() {
-		p.Close()
-		ln.Close()
-	})
-	s.client = s.dial()
-	s.server = s.accept()
-	return s
-}
-
-func (s *stage) dial() *wiretest.Peer {
-	s.t.Helper()
-	c, err := wiretest.Dial(s.proxy.Addr(), patience)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { c.Close() })
-	return c
-}
-
-func (s *stage) accept() *wiretest.Peer {
-	s.t.Helper()
-	c, err := s.listener.Accept()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { c.Close() })
-	return c
-}
-
-func (s *stage) mode(m wiretest.Mode) {
-	s.t.Helper()
-	if err := s.proxy.SetMode(m); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// say sends a SUCCESS with a number, hear wants one with that number.
-func (s *stage) say(p *wiretest.Peer, n uint64) {
-	s.t.Helper()
-	if err := p.Send(&pulsarpb.CommandSuccess{RequestId: &n}); err != nil {
-		s.t.Fatalf("say %d: %v", n, err)
-	}
-}
-
-func (s *stage) hear(p *wiretest.Peer, n uint64) {
-	s.t.Helper()
-	got, err := p.Expect(pulsarpb.BaseCommand_SUCCESS)
-	if err != nil {
-		s.t.Fatalf("hear %d: %v", n, err)
-	}
-	if got.GetSuccess().GetRequestId() != n {
-		s.t.Fatalf("heard %d, want %d", got.GetSuccess().GetRequestId(), n)
-	}
-}
-
-// lost waits until so many frames were swallowed.
-func (s *stage) lost(m wiretest.Mode, up, down int64) {
-	s.t.Helper()
-	s.eventually(func() bool { return s.proxy.Counts(m).Lost == [2]int64{up, down} }, "%+v", s.proxy.Counts(m))
-}
-
-func (s *stage) eventually(is func() bool, format string, args ...any) {
-	s.t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !is(); <-tick.C {
-		if time.Now().After(end) {
-			s.t.Fatalf(format, args...)
-		}
-	}
-}
 
 func TestProxyPass(t *testing.T) {
 	for _, raw := range []bool{false, true} {
@@ -410,79 +315,6 @@ func TestProxyClosed(t *testing.T) {
 	}
 	if _, err := net.Dial("tcp", s.proxy.Addr()); err == nil {
 		t.Error("a closed proxy takes connections")
-	}
-}
-
-// TestProxyHammer changes modes at random under load: nothing hangs, nothing is
-// left behind, and what arrives is what was said, in order, only with gaps.
-func TestProxyHammer(t *testing.T) {
-	s := newStage(t, false)
-	s.client.Close()
-	random := rand.New(rand.NewPCG(1, 2))
-	var all sync.WaitGroup
-	done := make(chan struct{})
-	all.Go(func() { serveCounting(t, s.listener) })
-	for range 4 {
-		all.Go(func() { talkCounting(s.proxy.Addr(), done) })
-	}
-	for range 300 {
-		m := wiretest.Mode(random.IntN(9))
-		if err := s.proxy.SetMode(m); err != nil {
-			t.Fatalf("%s: %v", m, err)
-		}
-		s.proxy.Open()
-	}
-	s.mode(wiretest.Pass)
-	close(done)
-	s.listener.Close()
-	s.proxy.Close()
-	all.Wait()
-}
-
-// talkCounting says 1, 2, 3 … on one connection after another.
-func talkCounting(addr string, done <-chan struct{}) {
-	for n := uint64(1); ; {
-		select {
-		case <-done:
-			return
-		default:
-		}
-		c, err := wiretest.Dial(addr, 100*time.Millisecond)
-		if err != nil {
-			continue
-		}
-		for err == nil && n%50 > 0 {
-			err = c.Send(&pulsarpb.CommandSuccess{RequestId: &n})
-			n++
-		}
-		n++
-		c.Close()
-	}
-}
-
-// serveCounting wants numbers to grow on each connection.
-func serveCounting(t *testing.T, ln *wiretest.Listener) {
-	var all sync.WaitGroup
-	defer all.Wait()
-	for {
-		p, err := ln.Accept()
-		if err != nil {
-			return
-		}
-		all.Go(func() {
-			defer p.Close()
-			for last := uint64(0); ; {
-				got, err := p.Next()
-				if err != nil {
-					return
-				}
-				if n := got.GetSuccess().GetRequestId(); n <= last {
-					t.Errorf("%d behind %d", n, last)
-				} else {
-					last = n
-				}
-			}
-		})
 	}
 }
 
