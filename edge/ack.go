@@ -76,5 +76,5 @@ func (s *Subscription) afterAckLocked(v *view, changed bool) bool {
 	if s.topic.terminatedNow.Load() {
 		s.tellEndLocked(v)
 	}
-	return s.kind.shares() || s.paused != ""
+	return s.paused != "" || s.dispatch.freed()
 }

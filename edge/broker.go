@@ -143,8 +143,9 @@ func (b *Broker) noteLocked(name TopicName, exists bool) {
 	}
 }
 
-// Open returns a topic, ready for producers and consumers, and creates it if create
-// and the rules allow it. It may wait for the disk.
+// Open returns a topic, ready for producers and consumers. A missing one is created if
+// create is set, which front ends set by Options.AutoCreate and by what the client asks.
+// It may wait for the disk.
 func (b *Broker) Open(ctx context.Context, name TopicName, create bool) (*Topic, error) {
 	if !name.IsPersistent() {
 		return nil, fmt.Errorf("%w: topic %s: non-persistent topics are not served", ErrNotAllowed, name)

@@ -126,14 +126,15 @@ func (t *Topic) trySubscribe(ctx context.Context, c *Consumer) (chan struct{}, e
 		defer t.mu.Unlock()
 		return nil, t.closed
 	}
+	other, err := t.followedLocked(o.Follow)
 	s, made := t.subs[o.Name], false
-	if s == nil {
-		var err error
-		if s, err = t.makeSubscriptionLocked(o); err != nil {
-			t.mu.Unlock()
-			return nil, err
-		}
+	if s == nil && err == nil {
+		s, err = t.makeSubscriptionLocked(o)
 		made = true
+	}
+	if err != nil {
+		t.mu.Unlock()
+		return nil, err
 	}
 	s.mu.Lock()
 	if s.pause != nil && !made {
@@ -141,17 +142,12 @@ func (t *Topic) trySubscribe(ctx context.Context, c *Consumer) (chan struct{}, e
 		defer s.mu.Unlock()
 		return s.pause, nil
 	}
-	other, err := t.followedLocked(o.Follow)
-	if err == nil {
-		err = s.mayJoinLocked(o)
-	}
-	if err == nil {
+	if err = s.mayJoinLocked(o); err == nil {
 		s.followLocked(other)
 	}
 	s.mu.Unlock()
 	t.mu.Unlock()
 	if err != nil {
-		t.removeIfDone(s, time.Now())
 		return nil, err
 	}
 	if made {

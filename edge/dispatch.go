@@ -46,6 +46,9 @@ type dispatcher interface {
 	rewind()
 	// clear forgets everything about delivered entries.
 	clear()
+	// freed reports whether acknowledgements since the last call may let entries go
+	// that had to wait.
+	freed() bool
 	// fill tells what stats show of it.
 	fill(st *SubscriptionStats)
 }

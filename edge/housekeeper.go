@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,6 +27,9 @@ func (b *Broker) sweep(now time.Time) {
 	open := b.openTopics()
 	b.enforceQuota(open)
 	pressed := b.pressed()
+	if pressed {
+		b.openQuiet()
+	}
 	for _, t := range open {
 		for _, s := range *t.wakes.Load() {
 			t.removeIfDone(s, now)
@@ -62,6 +66,24 @@ func (b *Broker) pressed() bool {
 		kept += r.Bytes - r.LiveBytes
 	}
 	return kept > b.opts.KeepAcked
+}
+
+// quietAtOnce bounds how many topics a round opens only to trim them.
+const quietAtOnce = 10
+
+// openQuiet opens topics that nobody uses and that hold most acknowledged data: the
+// next round trims them, and later they are unloaded again.
+func (b *Broker) openQuiet() {
+	records := b.store.Records()
+	acked := func(r *TopicRecord) int64 { return r.Bytes - r.LiveBytes }
+	slices.SortFunc(records, func(x, y TopicRecord) int { return cmp.Compare(acked(&y), acked(&x)) })
+	for i := range records[:min(len(records), quietAtOnce)] {
+		if r := &records[i]; acked(r) > 0 {
+			if _, err := b.Open(b.run, r.Name, false); err != nil {
+				b.opts.Logger.Warn("a quiet topic cannot be opened for trimming", "topic", r.Name.String(), "error", err)
+			}
+		}
+	}
 }
 
 // trim lets go ledgers that nobody needs. With roll the open ledger is closed first,
@@ -145,7 +167,7 @@ func (b *Broker) enforceQuota(open []*Topic) {
 // many bytes are free.
 func (b *Broker) dropOldest(excess int64) {
 	records := b.store.Records()
-	slices.SortFunc(records, func(x, y TopicRecord) int { return int(min(max(y.LiveBytes-x.LiveBytes, -1), 1)) })
+	slices.SortFunc(records, func(x, y TopicRecord) int { return cmp.Compare(y.LiveBytes, x.LiveBytes) })
 	for _, r := range records {
 		if excess <= 0 || r.LiveBytes == 0 {
 			return

@@ -293,20 +293,26 @@ func (p *Producer) Refuse(m Message, err error, done func(Receipt, error)) {
 func (t *Topic) failed(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.failing {
+		return
+	}
+	t.failing = true
+	t.ledger.Recover(func(error) {
+		t.mu.Lock()
+		t.failing = false
+		t.mu.Unlock()
+	})
 	for _, s := range t.sequences {
 		s.fallBack()
 	}
 	all := t.allProducersLocked()
-	if len(all) == 0 {
-		return
-	}
 	t.queue = nil
-	t.broker.opts.Logger.Error("publishing failed, producers are closed", "topic", t.name.String(), "error", cause)
+	t.broker.opts.Logger.Error("publishing failed, producers are closed and may come again",
+		"topic", t.name.String(), "producers", len(all), "error", cause)
 	for _, p := range all {
 		t.removeProducerLocked(p)
 		p.end.Closed(fmt.Errorf("%w: %w", ErrStorage, cause))
 	}
-	t.ledger.Recover(func(error) {})
 }
 
 // Close ends the producer for its client. done runs behind all its answers.

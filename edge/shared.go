@@ -18,6 +18,7 @@ type shared struct {
 	chunks  map[string]*Consumer
 	unacked int  // messages held by all consumers
 	blocked bool // at the subscription's unacked limit
+	opened  bool // a consumer, a key or the subscription was freed since freed was asked
 	turn    int  // index of the consumer whose turn it is
 	left    int  // messages left of its turn
 	memory  Grant
@@ -112,19 +113,26 @@ func (d *shared) settle(c *Consumer, messages int) {
 
 // open lets a blocked consumer go on with the permits that came meanwhile.
 func (d *shared) open(c *Consumer) {
-	c.blocked = false
+	c.blocked, d.opened = false, true
 	c.permits = addPermits(c.permits, c.aside)
 	c.aside = 0
 }
 
 func (d *shared) unblock() {
 	if d.blocked && d.unacked < d.s.topic.broker.opts.UnackedPerSubscription/2 {
-		d.blocked = false
+		d.blocked, d.opened = false, true
 	}
+}
+
+func (d *shared) freed() bool {
+	was := d.opened || d.keys != nil
+	d.opened = false
+	return was
 }
 
 func (d *shared) plan(v *view) readPlan {
 	d.shrink()
+	d.left = 0 // every read begins with the next consumer, as in the reference
 	permits := 0
 	for _, c := range d.s.consumers {
 		if c.ready() {

@@ -191,6 +191,7 @@ func (s *Subscription) leaveLocked(c *Consumer) {
 		s.generation++
 		if s.kind.shares() && s.closed == nil {
 			s.cursor.ClearCounts()
+			s.changedLocked(nil)
 		}
 	}
 	s.dispatch.seated(s)

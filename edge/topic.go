@@ -36,6 +36,7 @@ type Topic struct {
 	subs      map[string]*Subscription
 	sequences map[string]*sequence
 	state     topicState
+	failing   bool      // an append failed; Recover is in line
 	used      time.Time // when a client last came or went
 }
 

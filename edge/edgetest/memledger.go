@@ -77,9 +77,7 @@ func (l *memLedger) Barrier(done func(error)) {
 // Recover implements edge.Ledger.
 func (l *memLedger) Recover(done func(error)) {
 	l.store.submit(true, func() func() {
-		if !l.closed && l.store.fail == nil {
-			l.failed = nil
-		}
+		l.failed = nil
 		return answer(done, l.state())
 	}, done)
 }
