@@ -29,6 +29,9 @@ func Decode(cmd []byte) (*pulsarpb.BaseCommand, error) {
 // [AppendCommand]. For anything else it is empty, which AppendCommand refuses.
 func Wrap(sub proto.Message) *pulsarpb.BaseCommand {
 	var c pulsarpb.BaseCommand
+	if sub == nil || !sub.ProtoReflect().IsValid() {
+		return &c
+	}
 	m := sub.ProtoReflect()
 	want := m.Descriptor().FullName()
 	all := c.ProtoReflect().Descriptor().Fields()

@@ -93,6 +93,8 @@ func TestAppendCommandRefuses(t *testing.T) {
 		"other command":  {Type: pulsarpb.BaseCommand_PING.Enum(), Pong: &pulsarpb.CommandPong{}},
 		"field missing":  wire.Wrap(&pulsarpb.CommandSuccess{}),
 		"not a command":  wire.Wrap(&pulsarpb.MessageMetadata{}),
+		"nothing":        wire.Wrap(nil),
+		"typed nil":      wire.Wrap((*pulsarpb.CommandPing)(nil)),
 		"unknown number": {Type: pulsarpb.BaseCommand_Type(99).Enum()},
 	} {
 		got, err := wire.AppendCommand([]byte("kept"), c)

@@ -201,7 +201,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add([]byte("ten bytes "), uint8(0), int32(1<<31-1), uint32(0))
 	const limit = 64 << 10
 	f.Fuzz(func(t *testing.T, payload []byte, kind uint8, count int32, size uint32) {
-		meta := batchMetadata(int(count), pulsarpb.CompressionType(kind), int(size))
+		meta := batchMetadata(int(count), pulsarpb.CompressionType(kind), int64(size))
 		entry := build(t, meta, string(payload))
 		visits, bytes := 0, 0
 		err := wire.Unpack(entry, limit, func(s wire.Single) error {

@@ -99,7 +99,7 @@ func batch(t testing.TB, n int) []byte {
 	return out
 }
 
-func batchMetadata(n int, kind pulsarpb.CompressionType, size int) *pulsarpb.MessageMetadata {
+func batchMetadata(n int, kind pulsarpb.CompressionType, size int64) *pulsarpb.MessageMetadata {
 	meta := metadata()
 	meta.NumMessagesInBatch = proto.Int32(int32(n))
 	if kind != pulsarpb.CompressionType_NONE {
@@ -115,7 +115,7 @@ func TestUnpackBatch(t *testing.T) {
 	var u wire.Unpacker
 	defer u.Close()
 	for _, kind := range append(kinds, kinds...) { // twice, with the decoders of the first round
-		entry := build(t, batchMetadata(n, kind, len(plain)), string(compress(t, kind, plain)))
+		entry := build(t, batchMetadata(n, kind, int64(len(plain))), string(compress(t, kind, plain)))
 		i := 0
 		err := u.Unpack(entry, len(plain), func(s wire.Single) error {
 			checkSingle(t, kind, i, s)
@@ -208,7 +208,7 @@ func emptyOf(t *testing.T, kind pulsarpb.CompressionType) []byte {
 
 func TestUnpackZstdStream(t *testing.T) {
 	plain := batch(t, 10)
-	entry := build(t, batchMetadata(10, pulsarpb.CompressionType_ZSTD, len(plain)), string(zstdStream(t, plain)))
+	entry := build(t, batchMetadata(10, pulsarpb.CompressionType_ZSTD, int64(len(plain))), string(zstdStream(t, plain)))
 	n := 0
 	if err := wire.Unpack(entry, 1<<20, func(wire.Single) error { n++; return nil }); err != nil || n != 10 {
 		t.Errorf("%d, %v", n, err)
@@ -240,22 +240,23 @@ func TestUnpackRefuses(t *testing.T) {
 		{"single garbage", batchMetadata(1, 0, 0), []byte{0, 0, 0, 1, 0xff}, wire.ErrMetadata},
 		{"half a property", batchMetadata(1, 0, 0), unhex(t, "00000007 1800 0a03 0a0161"), wire.ErrMetadata},
 		{"encrypted", encrypted, plain, wire.ErrEncrypted},
-		{"unknown compression", batchMetadata(n, 77, len(plain)), plain, wire.ErrCompression},
+		{"unknown compression", batchMetadata(n, 77, int64(len(plain))), plain, wire.ErrCompression},
 	}
+	size := int64(len(plain))
 	for _, kind := range kinds[1:] {
 		squeezed := compress(t, kind, plain)
 		for name, c := range map[string]struct {
-			size    int
+			size    int64
 			payload []byte
 			want    error
 		}{
-			"claims less":    {len(plain) - 1, squeezed, wire.ErrCompression},
-			"claims more":    {len(plain) + 1, squeezed, wire.ErrCompression},
+			"claims less":    {size - 1, squeezed, wire.ErrCompression},
+			"claims more":    {size + 1, squeezed, wire.ErrCompression},
 			"claims 4 GiB":   {1<<32 - 1, squeezed, wire.ErrTooLarge},
 			"claims nothing": {0, squeezed, wire.ErrCompression},
-			"cut off":        {len(plain), squeezed[:len(squeezed)-5], wire.ErrCompression},
-			"nothing there":  {len(plain), nil, wire.ErrCompression},
-			"garbage":        {len(plain), []byte{0xff, 0x13, 0x37, 0, 0xff}, wire.ErrCompression},
+			"cut off":        {size, squeezed[:len(squeezed)-5], wire.ErrCompression},
+			"nothing there":  {size, nil, wire.ErrCompression},
+			"garbage":        {size, []byte{0xff, 0x13, 0x37, 0, 0xff}, wire.ErrCompression},
 		} {
 			cases = append(cases, struct {
 				name    string
@@ -299,7 +300,7 @@ func TestUnpackerShared(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			kind := kinds[1+i%4]
-			entry := build(t, batchMetadata(50, kind, len(plain)), string(compress(t, kind, plain)))
+			entry := build(t, batchMetadata(50, kind, int64(len(plain))), string(compress(t, kind, plain)))
 			for range 50 {
 				n := 0
 				if err := u.Unpack(entry, 1<<20, func(wire.Single) error { n++; return nil }); err != nil || n != 50 {
