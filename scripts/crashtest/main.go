@@ -1,0 +1,170 @@
+// Command crashtest kills a running broker with -9 at random moments under mixed load of
+// the official Go client, starts it again and checks what it promised: every receipt
+// seen is there, once and in order, no message id names two messages, no cursor is
+// ahead of its acknowledgements and no confirmed acknowledgement is forgotten.
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/apache/pulsar-client-go/pulsar"
+	"github.com/apache/pulsar-client-go/pulsar/log"
+)
+
+func main() {
+	bin := flag.String("bin", "bin/wayside", "the broker")
+	rounds := flag.Int("rounds", 20, "kills")
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "of all random choices")
+	dir := flag.String("dir", "", "data directory (default: a new temporary one, removed at the end)")
+	longest := flag.Duration("longest", 3*time.Second, "longest life of a broker under load")
+	flag.Parse()
+	if err := run(*bin, *dir, *rounds, *seed, *longest); err != nil {
+		fmt.Fprintf(os.Stderr, "crash: seed %d: %v\n", *seed, err)
+		os.Exit(1)
+	}
+}
+
+// run plays all rounds.
+func run(bin, dir string, rounds int, seed uint64, longest time.Duration) error {
+	if dir == "" {
+		d, err := os.MkdirTemp("", "wayside-crash-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(d)
+		dir = d
+	}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	b := &broker{bin: bin, dir: filepath.Join(dir, "data"), port: port}
+	book := newBook()
+	fmt.Printf("crash: seed %d, %d rounds\n", seed, rounds)
+	begin := time.Now()
+	for round := 1; round <= rounds; round++ {
+		life := 100*time.Millisecond + time.Duration(rnd.Int64N(int64(longest)))
+		if err := playRound(b, book, rnd, round, life); err != nil {
+			b.kill()
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		if round%10 == 0 || round == rounds {
+			fmt.Printf("crash: %d rounds, %s\n", round, book.summary())
+		}
+	}
+	fmt.Printf("crash: passed, %d kills in %s: %s\n", rounds, time.Since(begin).Round(time.Second), book.summary())
+	return nil
+}
+
+// playRound starts the broker, checks what the last kill left, loads it and kills it.
+func playRound(b *broker, book *book, rnd *rand.Rand, round int, life time.Duration) error {
+	if err := b.start(); err != nil {
+		return err
+	}
+	client, err := b.client()
+	if err != nil {
+		return err
+	}
+	if err := verify(client, book); err != nil {
+		client.Close()
+		return err
+	}
+	client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), life)
+	defer cancel()
+	l, err := startLoad(ctx, b, book, rnd, round)
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	b.kill()
+	l.stop()
+	return nil
+}
+
+// broker is the process under test.
+type broker struct {
+	bin, dir string
+	port     int
+	cmd      *exec.Cmd
+	said     chan string // the tail of what it printed, once it has ended
+}
+
+// start runs the broker and waits until it says that it is ready.
+func (b *broker) start() error {
+	b.cmd = exec.Command(b.bin, "serve", "--data", b.dir,
+		"--listen", fmt.Sprintf("127.0.0.1:%d", b.port), "--admin", "127.0.0.1:0", "--set", "topics.deduplication=true")
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := b.cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	b.cmd.Stdout = b.cmd.Stderr
+	if err := b.cmd.Start(); err != nil {
+		return fmt.Errorf("start broker: %w", err)
+	}
+	b.said = make(chan string, 1)
+	go collect(out, b.said)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", b.port), time.Second); err == nil {
+			return c.Close()
+		}
+		select {
+		case tail := <-b.said:
+			b.said <- tail
+			return fmt.Errorf("the broker ended at start:\n%s", tail)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("the broker does not listen after 20 s")
+}
+
+// collect keeps the last lines of an output.
+func collect(r io.Reader, said chan<- string) {
+	var tail []string
+	s := bufio.NewScanner(r)
+	for s.Scan() {
+		if tail = append(tail, s.Text()); len(tail) > 30 {
+			tail = tail[1:]
+		}
+	}
+	said <- strings.Join(tail, "\n")
+}
+
+// kill ends the broker without a word and waits for it.
+func (b *broker) kill() {
+	if b.cmd != nil && b.cmd.Process != nil {
+		_ = b.cmd.Process.Kill()
+		_ = b.cmd.Wait()
+	}
+	b.cmd = nil
+}
+
+func (b *broker) client() (pulsar.Client, error) {
+	return pulsar.NewClient(pulsar.ClientOptions{
+		URL: fmt.Sprintf("pulsar://127.0.0.1:%d", b.port), OperationTimeout: 10 * time.Second,
+		ConnectionTimeout: 2 * time.Second, Logger: log.DefaultNopLogger(),
+	})
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
