@@ -1,0 +1,100 @@
+package pulsar
+
+// ACK, ACK_RESPONSE (protocol version 0 on; several ids since 12, answers since 17).
+//
+// Without ack_set an id stands for its whole entry, otherwise for the messages whose
+// bits are clear. With a request id it is answered when the acknowledgement is
+// durable; success is an answer without error and text. For an unknown consumer nothing
+// happens and nothing is answered. A validation_error says that the client could not
+// read the message and dropped it: it counts as acknowledged.
+//
+// Deviations: a transaction's acknowledgements are refused.
+
+import (
+	"errors"
+
+	"wayside/edge"
+	"wayside/wire"
+	"wayside/wire/pulsarpb"
+)
+
+func (s *session) handleAck(cmd []byte) error {
+	m := &s.ack
+	if err := wire.ParseAck(cmd, m); err != nil {
+		return err
+	}
+	defer s.shrinkAck()
+	c, ok := s.consumer(m.ConsumerID)
+	if !ok {
+		return nil
+	}
+	if m.HasRequestID {
+		if err := s.takeSlot(); err != nil {
+			return err
+		}
+	}
+	if m.HasTxn {
+		if m.HasRequestID {
+			s.answerAck(c.id, m.RequestID, pulsarpb.ServerError_NotAllowedError, "Server don't support transaction ack!")
+		}
+		return nil
+	}
+	if m.HasValidationError {
+		s.srv.opts.Logger.Debug("client could not read a message", "peer", s.address, "client", s.client,
+			"topic", c.topic.String(), "subscription", c.name, "error", m.ValidationError.String())
+	}
+	s.parts = s.parts[:0]
+	for i := range m.IDs {
+		id := &m.IDs[i]
+		s.parts = append(s.parts, edge.AckPart{Position: edge.Position{Ledger: id.Ledger, Entry: id.Entry}, Rest: words(id.AckSet)})
+	}
+	c.core.Ack(s.parts, m.Cumulative, s.acknowledged(c.id, m))
+	return nil
+}
+
+// acknowledged makes the answer to an ACK, nil if none is wanted. It runs on the
+// store's goroutine, or at once.
+func (s *session) acknowledged(id uint64, m *wire.Ack) func(error) {
+	if !m.HasRequestID {
+		return nil
+	}
+	request := m.RequestID
+	return func(err error) {
+		if err == nil {
+			s.answerAck(id, request, 0, "")
+			return
+		}
+		code, text := s.tell(err)
+		if !errors.Is(err, edge.ErrNotAllowed) {
+			code = pulsarpb.ServerError_UnknownError
+		}
+		s.answerAck(id, request, code, text)
+	}
+}
+
+// answerAck queues an ACK_RESPONSE, a failure if there is a text.
+func (s *session) answerAck(id, request uint64, code pulsarpb.ServerError, text string) {
+	var room [64]byte
+	s.out.frame(wire.AppendAckResponse(room[:0], id, request, code, text))
+}
+
+// words copies an ack_set, nil for none, since the core may keep it.
+func words(set []int64) []uint64 {
+	if len(set) == 0 {
+		return nil
+	}
+	w := make([]uint64, len(set))
+	for i, v := range set {
+		w[i] = uint64(v)
+	}
+	return w
+}
+
+// shrinkAck lets go of what a large command needed.
+func (s *session) shrinkAck() {
+	const kept = 8
+	s.ack.Shrink()
+	if cap(s.parts) > kept {
+		s.parts = nil
+	}
+}

@@ -1,0 +1,78 @@
+package pulsar
+
+// PING, PONG (protocol version 1 on).
+//
+// PING is answered by PONG at any time, before the login too. The broker sends its own
+// in a steady interval once the client is logged in (before, the Go and C++ clients
+// would take it for a failed login), and to ask for a sign of life. Everything that is
+// received counts as one, not only PONG. A client from which nothing came in a whole
+// interval after a PING is closed, except while the broker itself does not read from it.
+//
+// Deviations: none.
+
+import (
+	"errors"
+	"time"
+
+	"wayside/wire"
+)
+
+// errMute ends a session whose client shows no sign of life.
+var errMute = errors.New("client shows no sign of life")
+
+func (s *session) handlePing([]byte) error {
+	s.out.frame([]byte(wire.PongFrame))
+	return nil
+}
+
+func (s *session) handlePong([]byte) error { return nil }
+
+// write is the goroutine that writes the outbox and keeps the connection alive.
+func (s *session) write() {
+	defer s.guard()
+	o := s.srv.opts
+	w := writer{
+		out: s.out, batches: &s.srv.batches,
+		patience: patience{stall: o.StallTimeout, giveUp: o.WriteTimeout, resume: s.tls == nil},
+	}
+	tick := time.NewTicker(o.KeepAlive)
+	defer tick.Stop()
+	var life vital
+	for {
+		select {
+		case <-s.out.wake:
+			if err := w.rounds(); err != nil {
+				s.fail(err)
+				return
+			}
+		case <-tick.C:
+			if !s.alive(&life) {
+				s.fail(errMute)
+				return
+			}
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// vital is what was last known of a client's life.
+type vital struct {
+	asked bool
+	heard uint64 // when it was asked
+}
+
+// alive asks for the next sign of life and reports whether there was one since the
+// last time it did.
+func (s *session) alive(v *vital) bool {
+	if s.stage.Load() != stageServing {
+		return true // the handshake's deadline rules
+	}
+	heard := s.src.heard.Load()
+	if v.asked && v.heard == heard && !s.held.Load() {
+		return false
+	}
+	v.asked, v.heard = true, heard
+	s.out.askAlive()
+	return true
+}

@@ -1,0 +1,153 @@
+package pulsar
+
+// GET_SCHEMA (protocol version 13 on), GET_OR_CREATE_SCHEMA (15 on), and the schemas in
+// PRODUCER and SUBSCRIBE.
+//
+// Versions are 8 bytes, the highest first. GET_SCHEMA without one means the latest; one
+// of no bytes is IncompatibleSchema; none found is TopicNotFound with a text. The schema
+// is named after its topic, whatever its client called it. A deleted schema is one of
+// type None, without data, under a version of its own. GET_OR_CREATE_SCHEMA of type None
+// stores nothing and succeeds with an empty version: the Java client sends it before a
+// message to a retry or dead letter topic.
+//
+// Deviations: a PRODUCER or SUBSCRIBE with an explicit schema of type None counts as one
+// without a schema.
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"wayside/edge"
+	"wayside/wire"
+	"wayside/wire/pulsarpb"
+)
+
+func (s *session) handleGetSchema(cmd []byte) error {
+	c, err := wire.Decode(cmd)
+	if err != nil {
+		return err
+	}
+	m := c.GetGetSchema()
+	schema, version, err := s.findSchema(m)
+	if err != nil {
+		code, text := s.tell(err)
+		s.out.reply(&pulsarpb.CommandGetSchemaResponse{RequestId: m.RequestId, ErrorCode: &code, ErrorMessage: &text})
+		return nil
+	}
+	s.out.reply(&pulsarpb.CommandGetSchemaResponse{
+		RequestId: m.RequestId, Schema: schema, SchemaVersion: versionBytes(version),
+	})
+	return nil
+}
+
+func (s *session) findSchema(m *pulsarpb.CommandGetSchema) (*pulsarpb.Schema, int64, error) {
+	name, err := edge.ParseTopicName(m.GetTopic())
+	if err != nil {
+		return nil, 0, err
+	}
+	asked := int64(-1)
+	if m.SchemaVersion != nil {
+		if len(m.SchemaVersion) == 0 {
+			return nil, 0, fmt.Errorf("%w: Empty schema version", edge.ErrSchema)
+		}
+		if asked = versionOf(m.SchemaVersion); asked < 0 {
+			return nil, 0, fmt.Errorf("%w: Topic not found or no-schema %s", edge.ErrSchemaNotFound, name)
+		}
+	}
+	base, _ := name.Partition()
+	found, version, ok := s.srv.broker.Catalog().Schema(base, asked)
+	if !ok && (asked >= 0 || version < 0) {
+		return nil, 0, fmt.Errorf("%w: Topic not found or no-schema %s", edge.ErrSchemaNotFound, name)
+	}
+	return &pulsarpb.Schema{ // of a deleted one, nothing but the name is set
+		Name:       proto.String(base.NamespaceName() + "/" + base.Local),
+		SchemaData: append([]byte{}, found.Data...),
+		Type:       pulsarpb.Schema_Type(found.Type).Enum(),
+		Properties: keyValues(found.Properties),
+	}, version, nil
+}
+
+// versionOf reads a version, -1 for what is none.
+func versionOf(b []byte) int64 {
+	if len(b) != 8 {
+		return -1
+	}
+	return int64(binary.BigEndian.Uint64(b))
+}
+
+func keyValues(m map[string]string) []*pulsarpb.KeyValue {
+	list := make([]*pulsarpb.KeyValue, 0, len(m))
+	for _, k := range sortedKeys(m) {
+		list = append(list, &pulsarpb.KeyValue{Key: proto.String(k), Value: proto.String(m[k])})
+	}
+	return list
+}
+
+func (s *session) handlePutSchema(cmd []byte) error {
+	c, err := wire.Decode(cmd)
+	if err != nil {
+		return err
+	}
+	m := c.GetGetOrCreateSchema()
+	name, err := edge.ParseTopicName(m.GetTopic())
+	if err != nil {
+		s.answerPutSchema(m.GetRequestId(), -1, err)
+		return nil
+	}
+	return s.request(func(ctx context.Context) {
+		version, err := s.putSchema(ctx, name, m.GetSchema())
+		s.answerPutSchema(m.GetRequestId(), version, err)
+	})
+}
+
+func (s *session) putSchema(ctx context.Context, name edge.TopicName, m *pulsarpb.Schema) (int64, error) {
+	base, _ := name.Partition()
+	_, partitioned := s.srv.broker.Partitions(base)
+	if !partitioned && !s.srv.broker.Exists(name) {
+		return -1, fmt.Errorf("%w: Topic not found %s", edge.ErrTopicNotFound, name)
+	}
+	schema, err := producerSchema(m, name)
+	if schema == nil || err != nil {
+		return -1, err
+	}
+	return s.srv.broker.Catalog().PutSchema(ctx, base, *schema)
+}
+
+func (s *session) answerPutSchema(request uint64, version int64, err error) {
+	answer := &pulsarpb.CommandGetOrCreateSchemaResponse{RequestId: &request}
+	if err != nil {
+		code, text := s.tell(err)
+		answer.ErrorCode, answer.ErrorMessage = &code, &text
+	} else {
+		answer.SchemaVersion = versionBytes(version)
+	}
+	s.out.reply(answer)
+}
+
+// producerSchema is the schema that a producer brings, nil for none.
+func producerSchema(m *pulsarpb.Schema, name edge.TopicName) (*edge.Schema, error) {
+	if m.GetType() == pulsarpb.Schema_AutoConsume {
+		return nil, fmt.Errorf("%w: Schema AUTO_CONSUME is a client-side schema type", edge.ErrSchema)
+	}
+	return consumerSchema(m, name), nil
+}
+
+// consumerSchema is the schema that a consumer brings, nil for none and for one that
+// takes whatever comes.
+func consumerSchema(m *pulsarpb.Schema, name edge.TopicName) *edge.Schema {
+	if m == nil || m.GetType() == pulsarpb.Schema_None || m.GetType() == pulsarpb.Schema_AutoConsume {
+		return nil
+	}
+	base, _ := name.Partition()
+	s := &edge.Schema{Name: base.NamespaceName() + "/" + base.Local, Type: int32(m.GetType()), Data: m.GetSchemaData()}
+	if len(m.GetProperties()) > 0 {
+		s.Properties = map[string]string{}
+		for _, p := range m.GetProperties() {
+			s.Properties[p.GetKey()] = p.GetValue()
+		}
+	}
+	return s
+}

@@ -1,0 +1,103 @@
+package pulsar
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// States of a table entry. Whoever moves it on does so by one compare-and-set, so that
+// completion, closing from either side and the end of the connection cannot both win.
+const (
+	creating int32 = iota // its request is being worked on
+	ready
+	closing // its client closes it, what is owed is still being answered
+	gone
+)
+
+// place is what the table entries of producers and consumers have in common. The
+// session's reader alone looks entries up; the rest may be done by anyone.
+type place struct {
+	id    uint64
+	state atomic.Int32
+	// forgotten says that the id may be used as if it had never been. An entry that is
+	// gone and not forgotten was closed by the broker: what its client had sent before
+	// it knew is ignored.
+	forgotten atomic.Bool
+	goneAt    time.Time     // set before the state is gone, unless forgotten
+	made      chan struct{} // closed when the request that makes it has ended
+	cancel    context.CancelFunc
+}
+
+func (p *place) open(id uint64, cancel context.CancelFunc) {
+	p.id, p.cancel, p.made = id, cancel, make(chan struct{})
+}
+
+func (p *place) move(from, to int32) bool { return p.state.CompareAndSwap(from, to) }
+
+// forget moves an entry away for good. It returns false if somebody was quicker.
+func (p *place) forget(from int32) bool {
+	if !p.move(from, gone) {
+		return false
+	}
+	p.forgotten.Store(true)
+	return true
+}
+
+// stale reports whether the entry may be taken out of its table.
+func (p *place) stale(now time.Time) bool {
+	return p.state.Load() == gone && (p.forgotten.Load() || now.Sub(p.goneAt) >= keepGone)
+}
+
+// placed is a table entry.
+type placed interface{ at() *place }
+
+func (p *place) at() *place { return p }
+
+// table holds the producers or the consumers of a connection by their ids. It belongs
+// to the session's reader.
+type table[E placed] struct {
+	entries map[uint64]E
+	limit   int
+	sweepAt int // number of entries at which to look for stale ones
+}
+
+func newTable[E placed](limit int) table[E] {
+	return table[E]{entries: map[uint64]E{}, limit: limit, sweepAt: 16}
+}
+
+// find returns an entry that still counts.
+func (t *table[E]) find(id uint64) (e E, ok bool) {
+	e, ok = t.entries[id]
+	return e, ok && (e.at().state.Load() != gone || !e.at().stale(time.Now()))
+}
+
+// prior is closed when the request that made the last entry of an id has ended: until
+// then its creation may still have to be undone. It is nil if there was none.
+func (t *table[E]) prior(id uint64) <-chan struct{} {
+	if e, ok := t.entries[id]; ok {
+		return e.at().made
+	}
+	return nil
+}
+
+// free reports whether there is room for one entry more, after taking stale ones out.
+func (t *table[E]) free() bool {
+	if len(t.entries) >= t.sweepAt || len(t.entries) >= t.limit {
+		now := time.Now()
+		for id, e := range t.entries {
+			select {
+			case <-e.at().made:
+				if e.at().stale(now) {
+					delete(t.entries, id)
+				}
+			default:
+			}
+		}
+		t.sweepAt = max(16, 2*len(t.entries))
+	}
+	return len(t.entries) < t.limit
+}
+
+// put adds or replaces an entry.
+func (t *table[E]) put(e E) { t.entries[e.at().id] = e }
