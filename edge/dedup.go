@@ -15,10 +15,9 @@ type chunkProgress struct {
 	pushed, persisted int32
 }
 
+// loadSequences reads them also where the broker does not deduplicate: a single
+// producer may ask for it, and then they are stored.
 func (t *Topic) loadSequences() error {
-	if !t.broker.opts.Deduplication {
-		return nil
-	}
 	states, err := t.ledger.Sequences()
 	if err != nil {
 		return fmt.Errorf("read sequences: %w", err)

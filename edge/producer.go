@@ -41,6 +41,7 @@ type ProducerOptions struct {
 	Metadata            map[string]string
 	InitialSubscription string  // durable, made at the earliest message if missing
 	Schema              *Schema // nil without
+	Deduplicate         bool    // drops what the name repeats also where the broker does not
 	// PeerKey identifies connection and producer id: a successor with an equal key and
 	// name and a higher Epoch replaces its predecessor.
 	PeerKey any
@@ -143,7 +144,7 @@ func (t *Topic) admitProducer(ctx context.Context, p *Producer) error {
 		t.mu.Unlock()
 		return err
 	}
-	if t.broker.opts.Deduplication {
+	if t.broker.opts.Deduplication || p.opts.Deduplicate {
 		p.seq = t.sequenceLocked(p.name)
 		p.last = p.seq.pushed
 	} else {

@@ -269,13 +269,15 @@ func (c *Consumer) Plan() []byte {
 }
 
 // SavePlan replaces that state and, with upTo, acknowledges everything up to there, in
-// one durable write. done runs behind it.
+// one durable write. done runs behind it; without done the write rides with the next commit.
 func (c *Consumer) SavePlan(plan []byte, upTo *Position, done func(error)) {
 	s := c.sub
 	s.mu.Lock()
 	if s.closed != nil || s.pause != nil || c.gone {
 		s.mu.Unlock()
-		done(ErrGone)
+		if done != nil {
+			done(ErrGone)
+		}
 		return
 	}
 	s.cursor.SetPlan(plan)
