@@ -69,7 +69,7 @@ func TestRatiosAreTakenWithinARepetition(t *testing.T) {
 	}
 	var out bytes.Buffer
 	r.print(&out, cells(), []*peer{{name: "a"}, {name: "b"}}, 128)
-	for _, want := range []string{"2.00x", "(2.00x-2.00x)", "b, pipelined", "20.00x", "(200-800)"} {
+	for _, want := range []string{"2.00", "(2.00-2.00)", "b, pipelined", "20.00", "(200-800)"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, out.String())
 		}

@@ -24,7 +24,7 @@ func (r results) add(cell, peer string, one result) {
 // the single repetitions, with the lowest and the highest.
 func (r results) print(w io.Writer, cells []cell, peers []*peer, size int) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%d B\tbroker\tmessages/s\t(spread)\tmedian ms\tp99 ms\tserver µs/message\t%s is faster by\t(spread)\n", size, peers[0].name)
+	fmt.Fprintf(t, "%d B\tbroker\tmessages/s\t(spread)\tmedian ms\tp99 ms\tserver µs/message\t%s / this one\t(spread)\n", size, peers[0].name)
 	for _, c := range cells {
 		for _, p := range peers {
 			runs := r[c.name][p.name]
@@ -43,7 +43,7 @@ func (r results) print(w io.Writer, cells []cell, peers []*peer, size int) {
 }
 
 func (r results) line(w io.Writer, c cell, p *peer, runs []result, ratio []float64, self bool) {
-	compared := spread(ratio, "%.2fx")
+	compared := spread(ratio, "%.2f")
 	if self {
 		compared = "\t"
 	}
