@@ -144,6 +144,25 @@ type CursorState struct {
 	Plan       []byte            // the uplink's own small state, opaque here
 }
 
+// Raised is the state of a cursor when everything up to floor is gone: it counts as
+// acknowledged. The lists are shared with s as far as they stay.
+func (s CursorState) Raised(floor Position) CursorState {
+	if !s.MarkDelete.Less(floor) {
+		return s
+	}
+	s.MarkDelete = floor
+	for len(s.Holes) > 0 && !floor.Less(Position{s.Holes[0].Ledger, s.Holes[0].Last}) {
+		s.Holes = s.Holes[1:]
+	}
+	for len(s.Rests) > 0 && !floor.Less(s.Rests[0].Position) {
+		s.Rests = s.Rests[1:]
+	}
+	for len(s.Counts) > 0 && !floor.Less(s.Counts[0].Position) {
+		s.Counts = s.Counts[1:]
+	}
+	return s
+}
+
 // Run is a piece of one ledger, entries First to Last.
 type Run struct{ Ledger, First, Last int64 }
 

@@ -206,7 +206,11 @@ func (l *memLedger) SetProperties(value []byte, done func(error)) {
 func (l *memLedger) Cursors() (map[string]edge.CursorState, error) {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
-	return maps.Clone(l.topic.cursors), nil
+	states := make(map[string]edge.CursorState, len(l.topic.cursors))
+	for name, s := range l.topic.cursors {
+		states[name] = s.Raised(l.topic.floor)
+	}
+	return states, nil
 }
 
 // SaveCursor implements edge.Ledger.

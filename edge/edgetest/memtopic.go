@@ -82,6 +82,23 @@ func (t *memTopic) sequence(m *edge.Message) {
 	state = state.Advance(&m.Facts)
 	state.Generated = m.Generated
 	t.sequences[m.Facts.Producer] = state
+	for len(t.sequences) > edge.MaxSequences {
+		t.forgetSequence(m.Facts.Producer)
+	}
+}
+
+// forgetSequence forgets one name beside the given one, a generated one if there is any.
+func (t *memTopic) forgetSequence(but string) {
+	var victim string
+	for name, s := range t.sequences {
+		if name != but && (victim == "" || s.Generated) {
+			victim = name
+		}
+		if name != but && s.Generated {
+			break
+		}
+	}
+	delete(t.sequences, victim)
 }
 
 func (t *memTopic) roll(d *memDisk) {

@@ -1,0 +1,30 @@
+// Package boltstore keeps topics in bbolt files: it is the edge.Store of the broker.
+//
+// The way of a message: Ledger.Append puts an operation in the store's line and
+// returns. The committer, one goroutine, takes what has gathered while the last sync
+// ran (queue.go), turns it into one transaction (group.go, committer.go), syncs once
+// and then calls everybody back in call order. Nothing is confirmed before that, so
+// a kill at any moment loses no receipt.
+//
+// What lies where in a file (layout.go): a bucket per topic; in it a bucket per
+// ledger; in that a bucket per chunk, holding one value, the entries that one commit
+// brought (chunk.go). A chunk alone in its bucket is never written again by later
+// commits. A ledger that is trimmed is crossed off at once and its pages are given
+// back in small steps (sweep.go). Beside the ledgers lie cursors (cursorstore.go),
+// producers' sequences and the topic's properties; in one bucket for all topics the
+// records, by which a store of ten thousand topics opens without a look at entries.
+//
+// The files: the one with the highest number is the main file, the only one that is
+// written. When it is full of live data it becomes a read-only volume and a new main
+// file takes its place (turnover.go); a volume without live ledgers is deleted, one
+// that is mostly dead is moved (compact.go). The file grows by zeros that the
+// committer writes ahead, so that bbolt itself never makes a file larger and never
+// meets a full disk (space.go).
+//
+// What can go wrong: no space refuses appends until there is some; a failed sync
+// refuses them until the file has been taken back to the last confirmed transaction,
+// opened anew and checked (failure.go). Opening checks every page header by plain
+// reads before bbolt maps the file (check.go), falls back to the older of its two
+// states, sets aside what cannot be served and keeps the topics that can be read
+// (opening.go, salvage.go).
+package boltstore

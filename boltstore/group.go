@@ -1,0 +1,243 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"wayside/edge"
+)
+
+// group is the operations of one transaction and what they make of the topics they
+// touch. Until the commit is durable nothing outside the group is changed.
+type group struct {
+	store *Store
+	tx    *bbolt.Tx
+	ops   []operation
+	errs  []error // why an operation alone was refused
+
+	touched []*touch
+	byTopic map[*topic]*touch
+	cursors []cursorWrite
+	late    []dirtyCursor
+	now     int64 // ms since 1970
+
+	appends int   // bytes that the admitted appends add to files, with overhead
+	data    int64 // bytes of entries
+	full    error // why appends find no space
+	needs   bool  // a transaction is needed
+	changed bool  // and has changed something
+
+	cursorAt map[cursorID]int          // index in cursors
+	created  map[edge.TopicName]*topic // nil for deleted ones
+	after    []func()                  // run once the commit is durable, before anybody is answered
+	undo     []func()                  // run when it has failed
+}
+
+func (s *Store) newGroup(ops []operation, saves []dirtyCursor) *group {
+	return &group{
+		store: s, ops: ops, errs: make([]error, len(ops)), late: saves,
+		byTopic: map[*topic]*touch{}, created: map[edge.TopicName]*topic{},
+		now: s.opts.Clock().UnixMilli(),
+	}
+}
+
+// run takes the group from line to disk and answers everybody.
+func (g *group) run() error {
+	g.admit()
+	err := g.space()
+	if err == nil {
+		g.settle()
+		g.askCursors()
+		err = g.write()
+	}
+	if err != nil {
+		g.failed(err)
+	}
+	for i, op := range g.ops {
+		op.finish(g.errs[i])
+	}
+	return err
+}
+
+func (g *group) admit() {
+	g.late = slices.DeleteFunc(g.late, func(d dirtyCursor) bool { return d.ledger.closed })
+	for i, op := range g.ops {
+		g.errs[i] = op.admit(g)
+	}
+	for _, d := range g.late {
+		g.noteSave(d.ledger, d.name, d.state)
+	}
+}
+
+// space makes sure that what the appends need is written space, or refuses them.
+func (g *group) space() error {
+	if g.appends == 0 {
+		return nil
+	}
+	err := g.store.makeRoom(int64(g.appends))
+	if errors.Is(err, edge.ErrStoreFull) {
+		g.full = err
+		return nil
+	}
+	return err
+}
+
+// settle decides in order which appends are tried, and what barriers say: behind a
+// failed one all fail, up to the next Recover.
+func (g *group) settle() {
+	for i, op := range g.ops {
+		if g.errs[i] != nil {
+			continue
+		}
+		switch op := op.(type) {
+		case *appendOp:
+			g.errs[i] = op.l.failed
+			if g.errs[i] == nil && g.full != nil {
+				g.errs[i] = fmt.Errorf("append to %s: %w", op.l.topic.name, g.full)
+				op.l.fail(g.full)
+			}
+		case *barrierOp:
+			if op.recover {
+				op.l.failed = nil
+			}
+			g.errs[i] = op.l.failed
+		}
+	}
+}
+
+// fail makes the appends that follow fail too.
+func (l *ledger) fail(cause error) {
+	l.failed = fmt.Errorf("%w: %w", edge.ErrLedgerFailed, cause)
+}
+
+// failed gives every operation the error of the transaction that it was part of.
+func (g *group) failed(cause error) {
+	if !errors.Is(cause, edge.ErrStoreFull) {
+		cause = fmt.Errorf("%w: %w", edge.ErrStorage, cause)
+	}
+	for i, op := range g.ops {
+		if g.errs[i] != nil {
+			continue
+		}
+		switch op := op.(type) {
+		case *appendOp:
+			g.errs[i] = cause
+			op.l.fail(cause)
+		case *barrierOp:
+			g.errs[i] = op.l.failed
+			if op.recover {
+				g.errs[i], op.l.failed = nil, nil
+			}
+		default:
+			g.errs[i] = cause
+		}
+	}
+	for _, undo := range g.undo {
+		undo()
+	}
+	g.store.queue.putBack(g.late)
+}
+
+// write makes the changes and commits them.
+func (g *group) write() error {
+	if !g.needs && len(g.cursors) == 0 {
+		return nil
+	}
+	if err := g.store.broken(); err != nil {
+		return err
+	}
+	if why := g.store.opts.hooks.refuse; why != nil && why.Load() != nil {
+		return *why.Load()
+	}
+	if err := g.begin(); err != nil {
+		return err
+	}
+	err := protect(g.apply)
+	if err != nil || !g.changed {
+		return errors.Join(err, g.tx.Rollback())
+	}
+	if err := g.store.commit(g.tx); err != nil {
+		return err
+	}
+	g.publish()
+	return nil
+}
+
+func (g *group) begin() (err error) {
+	g.store.resetArena()
+	g.tx, err = g.store.main.db.Begin(true)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	return nil
+}
+
+// resetArena frees the last transaction's values for use by the next. A large one,
+// made for a large message, is given back.
+func (s *Store) resetArena() {
+	if cap(s.arena) > 2*s.opts.GroupBytes {
+		s.arena = nil
+	}
+	s.arena = s.arena[:0]
+}
+
+func (g *group) apply() error {
+	for i, op := range g.ops {
+		if g.errs[i] != nil {
+			continue
+		}
+		if err := op.apply(g); err != nil {
+			return err
+		}
+	}
+	for _, c := range g.cursors {
+		if err := g.writeCursor(c); err != nil {
+			return err
+		}
+	}
+	for _, t := range g.touched {
+		if err := g.flush(t); err != nil {
+			return err
+		}
+	}
+	if g.changed {
+		return g.store.writeMeta(g.tx)
+	}
+	return nil
+}
+
+// publish shows the durable state to everybody.
+func (g *group) publish() {
+	s := g.store
+	s.topicsMu.Lock()
+	for _, t := range g.touched {
+		was := s.topics[t.topic.name] == t.topic
+		s.active += t.activeNow() - b2i(was && t.topic.rec.open.span.Entries() > 0)
+		s.live.Add(t.liveNow() - t.topic.rec.live*b2i(was))
+		t.topic.rec = t.rec
+		switch {
+		case t.deleted:
+			delete(s.topics, t.topic.name)
+		case s.topics[t.topic.name] != t.topic:
+			s.topics[t.topic.name] = t.topic
+		}
+	}
+	s.topicsMu.Unlock()
+	for _, t := range g.touched {
+		t.show()
+	}
+	s.written.Add(g.data)
+	for _, fn := range g.after {
+		fn()
+	}
+}
+
+func b2i(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,124 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"wayside/edge"
+)
+
+// Store is an edge.Store in bbolt files. It owns its directory until Close.
+type Store struct {
+	opts  Options
+	lock  *os.File
+	queue *queue
+	shelf *shelf
+
+	started time.Time
+	closing chan struct{} // closed when Close was called
+	done    chan struct{} // closed when the committer has ended
+	remarks []string      // what happened to the files at opening
+
+	topicsMu sync.RWMutex // guards topics and what it says of each topic
+	topics   map[edge.TopicName]*topic
+
+	live    atomic.Int64 // bytes
+	commits atomic.Int64
+	syncs   atomic.Int64
+	written atomic.Int64 // bytes of entries
+	failing atomic.Pointer[failure]
+
+	// The committer's own.
+	main        *file
+	space       space
+	ids         *ids
+	volumes     map[uint64]*volume
+	nextTopic   uint64
+	active      int64 // topics whose open ledger has entries
+	confirmed   uint64
+	groups      int
+	sweeping    bool
+	uptimeBase  int64
+	uptimeNoted int64
+	arena       []byte // values of the transaction under way
+	zeros       []byte
+}
+
+// Records implements edge.Store.
+func (s *Store) Records() []edge.TopicRecord {
+	s.topicsMu.RLock()
+	list := make([]edge.TopicRecord, 0, len(s.topics))
+	for _, t := range s.topics {
+		list = append(list, t.record())
+	}
+	s.topicsMu.RUnlock()
+	slices.SortFunc(list, func(a, b edge.TopicRecord) int {
+		return strings.Compare(a.Name.String(), b.Name.String())
+	})
+	return list
+}
+
+// Stats implements edge.Store.
+func (s *Store) Stats() edge.StoreStats {
+	st := edge.StoreStats{
+		LiveBytes:   s.live.Load(),
+		FileBytes:   s.shelf.bytes(),
+		Quota:       s.opts.Quota,
+		FileLimit:   s.opts.FileLimit,
+		Commits:     s.commits.Load(),
+		Syncs:       s.syncs.Load(),
+		WrittenData: s.written.Load(),
+		Failed:      s.failure(),
+		Remarks:     slices.Clone(s.remarks),
+	}
+	return st
+}
+
+// Close implements edge.Store. Reads that still run are waited for.
+func (s *Store) Close() error {
+	if s.queue.close() {
+		close(s.closing)
+	}
+	<-s.done
+	s.topicsMu.Lock()
+	defer s.topicsMu.Unlock()
+	if s.lock == nil {
+		return nil
+	}
+	err := errors.Join(s.shelf.closeAll(), s.space.grower.Close(), s.ids.file.Close(), s.lock.Close())
+	s.lock = nil
+	if err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) log() *slog.Logger { return s.opts.Logger }
+
+// uptime counts the seconds that brokers have run on this store.
+func (s *Store) uptime() int64 { return s.uptimeBase + int64(time.Since(s.started)/time.Second) }
+
+// viewMain reads the main file.
+func (s *Store) viewMain(fn func(tx *bbolt.Tx) error) error {
+	return s.shelf.mainFile().view(fn)
+}
+
+// viewTopic reads a topic's bucket in the main file.
+func (s *Store) viewTopic(t *topic, fn func(b *bbolt.Bucket) error) error {
+	return s.viewMain(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(topicKey(t.key))
+		if b == nil {
+			return fmt.Errorf("topic %s: %w", t.name, edge.ErrGone)
+		}
+		return fn(b)
+	})
+}
