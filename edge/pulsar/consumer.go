@@ -108,6 +108,7 @@ func (c *consumer) completeLocked(request uint64) proto.Message {
 		return nil
 	}
 	c.told = true
+	c.settled()
 	if c.closed {
 		c.endLocked()
 	}

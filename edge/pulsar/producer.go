@@ -79,7 +79,7 @@ func (s *session) handleProducer(cmd []byte) error {
 	p.open(m.GetProducerId(), cancel)
 	s.producers.put(p)
 	return s.requestFor(ctx, func(ctx context.Context) {
-		defer close(p.made)
+		defer p.settled()
 		defer cancel()
 		if prior != nil {
 			<-prior // it ends soon: its context has ended
@@ -154,6 +154,7 @@ func (p *producer) completeLocked() proto.Message {
 		return nil
 	}
 	p.told = true
+	p.settled()
 	if p.turn {
 		p.turn = false
 		p.waits.Store(false)

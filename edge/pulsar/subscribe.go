@@ -56,7 +56,7 @@ func (s *session) handleSubscribe(cmd []byte) error {
 	s.consumers.put(c)
 	create := m.GetForceTopicCreation() && s.srv.broker.Options().AutoCreate
 	return s.requestFor(ctx, func(ctx context.Context) {
-		defer close(c.made)
+		defer c.settled()
 		defer cancel()
 		await(ctx, before)
 		c.make(ctx, m.GetRequestId(), o, create)

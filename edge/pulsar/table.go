@@ -2,6 +2,7 @@ package pulsar
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -25,12 +26,15 @@ type place struct {
 	// it knew is ignored.
 	forgotten atomic.Bool
 	goneAt    time.Time     // set before the state is gone, unless forgotten
-	made      chan struct{} // closed when the request that makes it has ended
+	made      chan struct{} // closed when it has been made, or what was made of it undone
+	settled   func()        // closes made
 	cancel    context.CancelFunc
 }
 
 func (p *place) open(id uint64, cancel context.CancelFunc) {
-	p.id, p.cancel, p.made = id, cancel, make(chan struct{})
+	made := make(chan struct{})
+	p.id, p.cancel, p.made = id, cancel, made
+	p.settled = sync.OnceFunc(func() { close(made) })
 }
 
 func (p *place) move(from, to int32) bool { return p.state.CompareAndSwap(from, to) }
@@ -72,8 +76,8 @@ func (t *table[E]) find(id uint64) (e E, ok bool) {
 	return e, ok && (e.at().state.Load() != gone || !e.at().stale(time.Now()))
 }
 
-// prior is closed when the request that made the last entry of an id has ended: until
-// then its creation may still have to be undone. It is nil if there was none.
+// prior is closed when the last entry of an id has been made or undone. It is nil if
+// there was none.
 func (t *table[E]) prior(id uint64) <-chan struct{} {
 	if e, ok := t.entries[id]; ok {
 		return e.at().made
