@@ -1,0 +1,82 @@
+package uplink
+
+// backlog reports whether so much waits that a batch is worth its plan.
+func (p *planner) backlog() bool {
+	full := p.fullCount()
+	if full < 2 {
+		return false
+	}
+	rest := p.window.unsent()
+	n, _ := p.group(rest, full)
+	return n == full || n > 1 && bytesOf(rest[:n]) >= p.set.batchBytes
+}
+
+func bytesOf(items []item) int {
+	bytes := 0
+	for i := range items {
+		bytes += items[i].size
+	}
+	return bytes
+}
+
+// fullCount is how many messages make a full batch: as many of those that wait as fit
+// the aim on average.
+func (p *planner) fullCount() int {
+	rest := p.window.unsent()
+	if len(rest) == 0 {
+		return p.set.count
+	}
+	average := max(bytesOf(rest)/len(rest), 1)
+	return min(max(p.set.batchBytes/average, 1), p.set.count)
+}
+
+// near reports whether a producer's full count still suits.
+func near(have, want int) bool { return have == want || want <= 2*have && have <= 2*want && have > 1 }
+
+// batchUp cuts the messages that have no segment into batches: full ones, and shorter
+// ones where the next message cannot join. What is left at the end waits for more,
+// unless it is all there is.
+func (p *planner) batchUp(by identity) []segment {
+	var made []segment
+	rest := p.fresh()
+	for len(rest) > 0 {
+		n, more := p.group(rest, by.count)
+		if n < by.count && !more && (len(made) > 0 || p.window.unanswered > 0) {
+			break
+		}
+		if n < 2 {
+			break
+		}
+		made = append(made, segment{first: rest[0].first, last: rest[n-1].last, batch: true, by: by})
+		rest = rest[n:]
+	}
+	return made
+}
+
+// fresh are the unsent items behind the last segment.
+func (p *planner) fresh() []item {
+	rest := p.window.unsent()
+	n := len(p.plan.open)
+	if n == 0 {
+		return rest
+	}
+	for len(rest) > 0 && rest[0].first <= p.plan.open[n-1].last {
+		rest = rest[1:]
+	}
+	return rest
+}
+
+// group counts the messages that make the next batch. more tells that another message
+// is there which cannot join.
+func (p *planner) group(rest []item, count int) (n int, more bool) {
+	bytes := 0
+	for n < len(rest) && n < count {
+		it := &rest[n]
+		bytes += it.size
+		if it.alone || it.park != "" || it.group != rest[0].group || n > 0 && bytes > p.set.hardBytes {
+			return n, true
+		}
+		n++
+	}
+	return n, n < len(rest)
+}
