@@ -21,6 +21,10 @@ type verdict struct {
 // 4.0.7 where it has the case (protocol 5.1). A wrapped error matches the first row
 // that it is.
 var verdicts = []verdict{
+	// First, since a wait that ends so may be wrapped as a failure of what it waited for.
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, "The request took too long: it may still be carried out"},
+	{context.Canceled, http.StatusServiceUnavailable, "The request was given up"},
+
 	{edge.ErrName, http.StatusPreconditionFailed, "Topic name is not valid"},
 	{edge.ErrBadRequest, http.StatusBadRequest, "The request cannot be carried out as it stands"},
 	{edge.ErrNotAllowed, http.StatusMethodNotAllowed, "This is not allowed on this topic"},
@@ -59,9 +63,6 @@ var verdicts = []verdict{
 	{edge.ErrDuplicate, http.StatusConflict, "Duplicate"},
 	{edge.ErrChecksum, http.StatusBadRequest, "Checksum does not match"},
 	{edge.ErrBadMessage, http.StatusBadRequest, "Message metadata is unusable"},
-
-	{context.DeadlineExceeded, http.StatusServiceUnavailable, "The request took too long: it may still be carried out"},
-	{context.Canceled, http.StatusServiceUnavailable, "The request was given up"},
 }
 
 // unknown answers an error that is in no row. A test keeps the table complete for the

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -50,9 +51,17 @@ type family struct {
 // gather is where a scrape's values go.
 type gather chan<- prometheus.Metric
 
-// put sends a value with the values of the family's labels.
+// put sends a value with the values of the family's labels. Names of topics and
+// subscriptions are any bytes, labels are not.
 func (f family) put(out gather, value float64, labels ...string) {
-	out <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
+	for i := range labels {
+		labels[i] = strings.ToValidUTF8(labels[i], "\uFFFD")
+	}
+	metric, err := prometheus.NewConstMetric(f.desc, f.kind, value, labels...)
+	if err != nil {
+		metric = prometheus.NewInvalidMetric(f.desc, err)
+	}
+	out <- metric
 }
 
 // brokerCollector reads the broker anew for each scrape.

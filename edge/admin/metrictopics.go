@@ -13,7 +13,7 @@ import (
 // Topic metrics. Up to Options.MetricsTopics topics each has its own, with its name in
 // full as the label; above it, the same families are sums per namespace without the
 // label, as Pulsar exposes them with topic level metrics switched off, and there are none
-// of single subscriptions. Topics that are not loaded are told from their records: what
+// of single subscriptions; nor above Options.MetricsSubscriptions of those. Topics that are not loaded are told from their records: what
 // is stored and how far the slowest subscription is, no rates and no clients.
 
 // topicFigures are one topic's figures, or a namespace's sum of them.
@@ -119,7 +119,7 @@ func (s *Server) topicFamilies() topicFamilies {
 func (c *brokerCollector) collectTopics(out gather, now *scrape) {
 	sums := map[string]*topicFigures{}
 	single := len(now.records) <= c.server.opts.MetricsTopics
-	open := c.server.openTopics(single)
+	open := c.server.openTopics(single && now.stats.Subscriptions <= c.server.opts.MetricsSubscriptions)
 	slices.SortFunc(now.records, func(a, b edge.TopicRecord) int { return cmp.Compare(a.Name.String(), b.Name.String()) })
 	for i := range now.records {
 		record := &now.records[i]

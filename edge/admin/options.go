@@ -39,8 +39,12 @@ type Options struct {
 	IdleTimeout    time.Duration // a connection without requests is closed after it
 	Connections    int           // at once; more wait to be accepted
 
-	MetricsTopics int // up to so many topics have metrics of their own, above it sums per namespace
-	StatusTopics  int // topics named in the status, those with the largest backlog
+	// Up to MetricsTopics topics have metrics of their own, above it sums per namespace
+	// stand for them. Up to MetricsSubscriptions durable subscriptions have too, as long
+	// as the topics have, above it none. So a scrape stays small whatever the devices do.
+	MetricsTopics        int
+	MetricsSubscriptions int
+	StatusTopics         int // topics named in the status, those with the largest backlog
 
 	// Clients is the number of connected Pulsar clients now, nil if nobody counts.
 	Clients func() int
@@ -54,18 +58,19 @@ type Options struct {
 // DefaultOptions are the values of an installation that configures nothing.
 func DefaultOptions() Options {
 	return Options{
-		Logger:         slog.New(slog.DiscardHandler),
-		Clock:          time.Now,
-		Cluster:        "standalone",
-		Version:        "unknown",
-		PulsarPort:     6650,
-		MaxBody:        1 << 20,
-		HeaderTimeout:  5 * time.Second,
-		ReadTimeout:    10 * time.Second,
-		RequestTimeout: 30 * time.Second,
-		IdleTimeout:    time.Minute,
-		Connections:    64,
-		MetricsTopics:  100,
-		StatusTopics:   20,
+		Logger:               slog.New(slog.DiscardHandler),
+		Clock:                time.Now,
+		Cluster:              "standalone",
+		Version:              "unknown",
+		PulsarPort:           6650,
+		MaxBody:              1 << 20,
+		HeaderTimeout:        5 * time.Second,
+		ReadTimeout:          10 * time.Second,
+		RequestTimeout:       30 * time.Second,
+		IdleTimeout:          time.Minute,
+		Connections:          64,
+		MetricsTopics:        100,
+		MetricsSubscriptions: 500,
+		StatusTopics:         20,
 	}
 }

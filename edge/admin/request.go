@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"wayside/edge"
 )
@@ -21,6 +22,9 @@ func topicOf(r *http.Request, domain string) (edge.TopicName, error) {
 	tenant, namespace, local := r.PathValue("tenant"), r.PathValue("namespace"), r.PathValue("topic")
 	if !edge.ValidPart(tenant) || !edge.ValidPart(namespace) {
 		return edge.TopicName{}, refuse(http.StatusPreconditionFailed, "Namespace name is not valid")
+	}
+	if !utf8.ValidString(local) {
+		return edge.TopicName{}, refuse(http.StatusPreconditionFailed, "Topic name is not valid UTF-8")
 	}
 	return edge.NewTopicName(domain, tenant, namespace, local)
 }
@@ -40,8 +44,8 @@ const maxSubscriptionName = 512
 // subscriptionOf is the subscription that a path names; it may hold any character.
 func subscriptionOf(r *http.Request) (string, error) {
 	name := r.PathValue("subscription")
-	if name == "" || len(name) > maxSubscriptionName {
-		return "", refuse(http.StatusPreconditionFailed, "Subscription name has to be 1 to %d bytes long", maxSubscriptionName)
+	if name == "" || len(name) > maxSubscriptionName || !utf8.ValidString(name) {
+		return "", refuse(http.StatusPreconditionFailed, "Subscription name has to be 1 to %d bytes of UTF-8", maxSubscriptionName)
 	}
 	return name, nil
 }

@@ -92,8 +92,9 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) Close(ctx context.Context) error {
 	s.closing.Store(true)
 	defer s.cancel()
+	err := s.http.Shutdown(ctx)
 	_ = s.opts.Listener.Close() // Serve may never have been called
-	if err := s.http.Shutdown(ctx); err != nil {
+	if err != nil {
 		s.cancel()
 		_ = s.http.Close()
 		return fmt.Errorf("stop admin: %w", err)

@@ -69,7 +69,7 @@ func (s *Server) getPartitionedStats(r *http.Request, name edge.TopicName) (any,
 		return nil, err
 	}
 	options := statsOptionsOf(r)
-	sum := statsOf(edge.TopicStats{}, options)
+	sum := statsOf(edge.TopicStats{Epoch: -1}, options)
 	whole := partitionedStats{Metadata: partitionMetadata{Partitions: n}, Partitions: map[string]topicStats{}}
 	for _, partition := range s.each(name) {
 		stats, err := s.topicStats(r, partition)

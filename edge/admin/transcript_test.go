@@ -81,7 +81,7 @@ func ask(h http.Handler, method, path, kind, body string) *httptest.ResponseReco
 
 var requestLine = regexp.MustCompile(`^> (\S+) (\S+)(?: \[([a-z][a-z]*/[^\]]*)\])?(?: (.*))?$`)
 
-func readTranscript(t *testing.T, file string) []exchange {
+func readTranscript(t testing.TB, file string) []exchange {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {

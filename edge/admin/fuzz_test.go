@@ -1,0 +1,141 @@
+package admin
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"wayside/edge"
+	"wayside/edge/edgetest"
+)
+
+// FuzzRequest sends anything to a broker: no panic, never 500, and every refusal has its
+// reason.
+func FuzzRequest(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		for _, x := range readTranscript(f, file) {
+			f.Add(x.method, x.path, x.kind, x.body)
+		}
+	}
+	server := newFuzzed(f)
+	f.Fuzz(func(t *testing.T, method, path, kind, body string) {
+		u, err := url.ParseRequestURI(path)
+		if err != nil || !isMethod(method) {
+			return // net/http answers these itself
+		}
+		defer server.begin(t)()
+		check(t, server.Server, method, u, kind, body)
+	})
+}
+
+// FuzzTopic puts anything into the places of a topic's path, and then uses the topic.
+func FuzzTopic(f *testing.F) {
+	f.Add("public", "default", "t", "s", "1796025803499", `{"ledgerId":1,"entryId":0}`)
+	f.Add("public", "default", "ü-partition-3", "a/b", "-5", `"latest"`)
+	f.Add("public", "default", "..", "%", "x", `{"type":"KEY_VALUE","schema":"{\"key\":{},\"value\":1}"}`)
+	f.Add("public", "default", "\xff", "\x00", "9223372036854775808", "3")
+	routes := []struct{ method, rest string }{
+		{"PUT", ""}, {"PUT", "/partitions"}, {"POST", "/partitions"}, {"GET", "/partitions?checkAllowAutoCreation=true"},
+		{"PUT", "/subscription/{sub}"}, {"POST", "/subscription/{sub}/resetcursor/{n}"}, {"POST", "/subscription/{sub}/resetcursor"},
+		{"POST", "/subscription/{sub}/skip_all"}, {"GET", "/subscriptions"}, {"GET", "/stats"}, {"GET", "/internalStats"},
+		{"GET", "/partitioned-stats"}, {"GET", "/lastMessageId"}, {"PUT", "/properties"}, {"GET", "/properties"},
+		{"PUT", "/unload"}, {"POST", "/terminate"},
+	}
+	endings := []struct{ method, rest string }{
+		{"DELETE", "/subscription/{sub}"}, {"DELETE", "/partitions"}, {"DELETE", "?force=true"},
+	}
+	server := newFuzzed(f)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(server.brokerCollector())
+	f.Fuzz(func(t *testing.T, tenant, namespace, topic, sub, n, body string) {
+		defer server.begin(t)()
+		at := "/" + url.PathEscape(tenant) + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(topic)
+		fill := strings.NewReplacer("{sub}", url.PathEscape(sub), "{n}", url.PathEscape(n))
+		for _, route := range routes {
+			askURL(t, server.Server, route.method, "/admin/v2/persistent"+at+fill.Replace(route.rest), body)
+		}
+		for _, method := range []string{"POST", "GET", "DELETE"} {
+			askURL(t, server.Server, method, "/admin/v2/schemas"+at+"/schema", body)
+		}
+		askURL(t, server.Server, "GET", "/lookup/v2/topic/persistent"+at, "")
+		askURL(t, server.Server, "GET", StatusPath, "")
+		if _, err := registry.Gather(); err != nil {
+			t.Errorf("metrics with topic %q, subscription %q: %v", topic, sub, err)
+		}
+		for _, route := range endings {
+			askURL(t, server.Server, route.method, "/admin/v2/persistent"+at+fill.Replace(route.rest), body)
+		}
+	})
+}
+
+// fuzzed is a server that is made once, since that takes longer than what it is asked.
+// Every execution gives it a broker of its own.
+type fuzzed struct{ *Server }
+
+func newFuzzed(f *testing.F) fuzzed {
+	server, _ := newServer(f)
+	return fuzzed{server}
+}
+
+// begin puts a new broker in; end closes it.
+func (s fuzzed) begin(t *testing.T) (end func()) {
+	store := edgetest.NewMemStore()
+	broker, err := edge.NewBroker(store, edge.DefaultOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Server.broker = broker
+	return func() {
+		if err := broker.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// isMethod reports whether net/http lets s through as a method.
+func isMethod(s string) bool {
+	for _, r := range s {
+		if r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func askURL(t *testing.T, server *Server, method, path, body string) {
+	t.Helper()
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	check(t, server, method, u, "", body)
+}
+
+func check(t *testing.T, server *Server, method string, u *url.URL, kind, body string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, "/", strings.NewReader(body))
+	r.Method, r.URL, r.RequestURI = method, u, u.String()
+	r.Header.Set("Content-Type", kind)
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, r)
+	switch {
+	case w.Code == http.StatusInternalServerError, w.Code >= 300 && w.Code < 400:
+		t.Errorf("%s %s %q: %d %s", method, u, body, w.Code, w.Body)
+	case w.Code >= 400 && !isReason(w.Body.Bytes()):
+		t.Errorf("%s %s %q: %d %s has no reason", method, u, body, w.Code, w.Body)
+	case w.Code == http.StatusNoContent && w.Body.Len() > 0:
+		t.Errorf("%s %s: a body with 204", method, u)
+	}
+}
