@@ -101,6 +101,9 @@ func (s *Store) commit(tx *bbolt.Tx) error {
 		commit = func() error { return hook(tx) }
 	}
 	err := protect(commit)
+	if tx.DB() != nil {
+		err = joinRollback(err, tx) // a panic left it open
+	}
 	if err == nil {
 		s.confirmed = uint64(id)
 		s.commits.Add(1)

@@ -1,18 +1,24 @@
 package boltstore
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 )
 
 // failure is why changes are refused, and when a repair is tried next.
 type failure struct {
 	err   error
-	since time.Time
 	next  time.Time
 	pause time.Duration
 }
 
 const (
+	// repairPause is the pause before the first try, which doubles up to the second.
+	// A failed commit has cost bbolt a walk of its whole file, so the first is no
+	// shorter than this.
 	repairPause    = time.Second
 	repairPauseMax = 30 * time.Second
 )
@@ -25,10 +31,10 @@ func (s *Store) failure() error {
 	return nil
 }
 
-func (s *Store) broken() error { return s.failure() }
-
+// setFailure refuses changes from now on. Reads go on.
 func (s *Store) setFailure(err error) {
-	s.failing.Store(&failure{err: err, since: time.Now(), next: time.Now().Add(repairPause), pause: repairPause})
+	s.failing.Store(&failure{err: err, next: time.Now().Add(repairPause), pause: repairPause})
+	s.log().Error("store refuses changes until its file is repaired", "error", err)
 }
 
 // retryIn tells how long to wait for the next repair.
@@ -40,4 +46,78 @@ func (s *Store) retryIn() (time.Duration, bool) {
 	return max(0, time.Until(f.next)), true
 }
 
-func (s *Store) repairIfDue() bool { return false }
+// repairIfDue tries to bring a failed main file back, and reports whether it is.
+func (s *Store) repairIfDue() bool {
+	f := s.failing.Load()
+	if time.Now().Before(f.next) {
+		return false
+	}
+	err := s.repair()
+	if err == nil {
+		s.failing.Store(nil)
+		s.log().Info("store is repaired")
+		return true
+	}
+	pause := min(2*f.pause, repairPauseMax)
+	s.failing.Store(&failure{err: fmt.Errorf("%w; repair: %w", f.err, err), next: time.Now().Add(pause), pause: pause})
+	return false
+}
+
+// repair closes the main file, takes it back to the last transaction that was
+// confirmed, checks it and opens it anew. The pages of that state have not been
+// written since, so what the system may have dropped of the failed transaction does
+// not matter; nothing of it is called good.
+func (s *Store) repair() error {
+	if hook := s.opts.hooks.reopen; hook != nil {
+		if err := hook(); err != nil {
+			return err
+		}
+	}
+	if err := s.main.close(); err != nil {
+		s.log().Warn("closing the failed main file", "error", err)
+	}
+	if err := s.takeBack(s.main.path); err != nil {
+		return err
+	}
+	return s.mountMain(s.main)
+}
+
+// takeBack makes the confirmed state of a file its newest and proves that the disk
+// takes writes again.
+func (s *Store) takeBack(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var good *metaPage
+	for slot := range int64(2) {
+		m, err := readMeta(f, slot)
+		if err == nil && m.txid == s.confirmed {
+			good = &m
+		} else if err == nil && m.txid > s.confirmed {
+			if err := crossOut(f, slot); err != nil {
+				return err
+			}
+		}
+	}
+	if good == nil {
+		return fmt.Errorf("%s has lost its last confirmed state: %w", filepath.Base(path), errDamaged)
+	}
+	if _, err := f.WriteAt(good.raw[:], good.slot*pageSize); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return checkState(f, st.Size(), *good)
+}
+
+// joinRollback ends a transaction that failed before its commit.
+func joinRollback(err error, tx interface{ Rollback() error }) error {
+	return errors.Join(err, protect(tx.Rollback))
+}

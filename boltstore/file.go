@@ -20,6 +20,7 @@ const (
 	filePrefix = "wayside-"
 	fileSuffix = ".db"
 	tempSuffix = ".tmp"
+	asideMark  = ".damaged-" // in the names of files that were set aside, before the time
 
 	// allocSize is bbolt's own step of growth. It never grows a file here, but keeps
 	// that much distance from its size limit.
@@ -46,18 +47,22 @@ func fileName(number uint64) string {
 	return fmt.Sprintf("%s%06d%s", filePrefix, number, fileSuffix)
 }
 
-// parseFileName reads the number of a store file's name.
-func parseFileName(name string) (uint64, bool) {
+// parseFileName reads the number in a store file's name, and whether the file was set
+// aside.
+func parseFileName(name string) (number uint64, aside, ok bool) {
 	digits, ok := strings.CutPrefix(name, filePrefix)
 	if !ok {
-		return 0, false
+		return 0, false, false
 	}
 	if digits, ok = strings.CutSuffix(digits, fileSuffix); !ok {
-		return 0, false
+		return 0, false, false
 	}
+	digits, _, aside = strings.Cut(digits, asideMark)
 	n, err := strconv.ParseUint(digits, 10, 63)
-	return n, err == nil && n > 0
+	return n, aside, err == nil && n > 0
 }
+
+func (f *file) name() string { return filepath.Base(f.path) }
 
 // protect runs fn and turns a panic, or a fault in the mapped file, into an error.
 func protect(fn func() error) (err error) {
@@ -85,7 +90,7 @@ func (f *file) view(fn func(tx *bbolt.Tx) error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("read %s: closed again and again", filepath.Base(f.path))
+	return fmt.Errorf("read %s: closed again and again", f.name())
 }
 
 func (f *file) openReadOnly() error {
@@ -97,7 +102,7 @@ func (f *file) openReadOnly() error {
 	return protect(func() error {
 		db, err := bbolt.Open(f.path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: flockWait, NoStatistics: true})
 		if err != nil {
-			return fmt.Errorf("open %s: %w", filepath.Base(f.path), err)
+			return fmt.Errorf("open %s: %w", f.name(), err)
 		}
 		f.setDB(db)
 		return nil

@@ -32,6 +32,7 @@ type group struct {
 
 	cursorAt map[cursorID]int          // index in cursors
 	created  map[edge.TopicName]*topic // nil for deleted ones
+	left     map[uint64]*volume        // volumes as the group leaves them
 	after    []func()                  // run once the commit is durable, before anybody is answered
 	undo     []func()                  // run when it has failed
 }
@@ -146,7 +147,7 @@ func (g *group) write() error {
 	if !g.needs && len(g.cursors) == 0 {
 		return nil
 	}
-	if err := g.store.broken(); err != nil {
+	if err := g.store.failure(); err != nil {
 		return err
 	}
 	if why := g.store.opts.hooks.refuse; why != nil && why.Load() != nil {
@@ -157,7 +158,7 @@ func (g *group) write() error {
 	}
 	err := protect(g.apply)
 	if err != nil || !g.changed {
-		return errors.Join(err, g.tx.Rollback())
+		return joinRollback(err, g.tx)
 	}
 	if err := g.store.commit(g.tx); err != nil {
 		return err
@@ -202,6 +203,9 @@ func (g *group) apply() error {
 		if err := g.flush(t); err != nil {
 			return err
 		}
+	}
+	if err := g.flushVolumes(); err != nil {
+		return err
 	}
 	if g.changed {
 		return g.store.writeMeta(g.tx)

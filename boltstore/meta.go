@@ -29,11 +29,12 @@ const (
 type volume struct {
 	number  uint64
 	ledgers int64  // that are still listed by some topic
+	bytes   int64  // of entries in these
 	name    string // of the file in the directory
 }
 
 func (v *volume) encode() []byte {
-	b := binary.AppendVarint(nil, v.ledgers)
+	b := binary.AppendVarint(binary.AppendVarint(nil, v.ledgers), v.bytes)
 	return seal(appendText(b, v.name))
 }
 
@@ -43,7 +44,7 @@ func decodeVolume(number uint64, value []byte) (volume, error) {
 		return volume{}, fmt.Errorf("volume %d: %w", number, err)
 	}
 	d := decoder{b: b}
-	v := volume{number: number, ledgers: d.varint(), name: string(d.text())}
+	v := volume{number: number, ledgers: d.varint(), bytes: d.varint(), name: string(d.text())}
 	return v, d.err()
 }
 

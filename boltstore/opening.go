@@ -3,24 +3,25 @@ package boltstore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"wayside/edge"
 )
 
 // Open takes a directory, makes it if need be, and starts the committer. ErrLocked
-// says that somebody else has it, ErrFormat that another version wrote it.
+// says that somebody else has it, ErrFormat that another version wrote it. A damaged
+// file is no error: what happened to it is told by Stats().Remarks.
 func Open(o Options) (*Store, error) {
 	o, err := o.withLimits()
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(o.Path, 0o750); err != nil {
+	if err := makeDir(o.Path); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	lock, err := lockDir(o.Path)
@@ -34,134 +35,210 @@ func Open(o Options) (*Store, error) {
 		zeros: make([]byte, 256<<10), nextTopic: 1,
 	}
 	if err := s.openFiles(); err != nil {
-		err = errors.Join(err, s.shelf.closeAll(), lock.Close())
-		return nil, fmt.Errorf("store: %w", err)
+		return nil, fmt.Errorf("store: %w", errors.Join(err, s.closeFiles()))
 	}
 	go s.run()
 	return s, nil
 }
 
-func (s *Store) openFiles() error {
-	numbers, err := s.listFiles()
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// closeFiles closes whatever has been opened.
+func (s *Store) closeFiles() error {
+	err := s.shelf.closeAll()
+	if s.space.grower != nil {
+		err = errors.Join(err, s.space.grower.Close())
+	}
+	if s.ids != nil {
+		err = errors.Join(err, s.ids.file.Close())
+	}
+	return errors.Join(err, s.lock.Close())
+}
+
+// directory is what lies in the store's directory.
+type directory struct {
+	files []uint64 // numbers of the files in service, ascending
+	next  uint64   // number that no file has had
+}
+
+// openFiles brings a main file into service: the newest that can be served. Files
+// that cannot are set aside, and topics salvaged from them.
+func (s *Store) openFiles() (err error) {
+	dir, err := s.listFiles()
 	if err != nil {
 		return err
 	}
 	if s.ids, err = openIDs(s.opts.Path); err != nil {
 		return err
 	}
-	var main uint64 = 1
-	if len(numbers) > 0 {
-		main = numbers[len(numbers)-1]
-	} else if err := s.createMain(main); err != nil {
+	dir.next = max(dir.next, s.ids.main+1)
+	for _, number := range slices.Backward(dir.files) {
+		served, err := s.tryMain(number, &dir)
+		if err != nil || served {
+			return err
+		}
+	}
+	if s.ids.main > 0 {
+		s.remark("no data file can be served, the store starts empty")
+	}
+	if err := s.createMain(dir.next); err != nil {
 		return err
 	}
-	return s.openMain(main)
+	return s.openMain(dir.next, len(dir.files) > 0 || s.ids.main > 0)
 }
 
-// listFiles returns the numbers of the store's files in order, and removes what an
-// interrupted creation left.
-func (s *Store) listFiles() (numbers []uint64, err error) {
+// tryMain takes a file as the main file if it can be served, or else what can be
+// salvaged from it.
+func (s *Store) tryMain(number uint64, dir *directory) (served bool, err error) {
+	older, err := s.checkFile(number)
+	switch {
+	case err == nil:
+		rebirth := older
+		if older {
+			s.remark(fmt.Sprintf("%s: its newest state is damaged, the one before it is served", fileName(number)))
+		}
+		if number < s.ids.main {
+			s.remark(fmt.Sprintf("%s is missing, the older %s is served", fileName(s.ids.main), fileName(number)))
+			rebirth = true
+		}
+		return true, s.openMain(number, rebirth)
+	case errors.Is(err, ErrFormat) || errors.Is(err, fs.ErrPermission):
+		return false, err
+	}
+	s.remark(fmt.Sprintf("%s cannot be served: %v", fileName(number), err))
+	name, err := s.setAside(number)
+	if err != nil {
+		return false, err
+	}
+	next := dir.next
+	dir.next++
+	if ok, err := s.salvage(number, name, next); err != nil || !ok {
+		return false, err
+	}
+	return true, s.openMain(next, true)
+}
+
+// remark notes what happened to the files, for stats and the log.
+func (s *Store) remark(text string) {
+	s.remarks = append(s.remarks, text)
+	s.log().Error("store damaged", "remark", text)
+}
+
+// listFiles returns the store's files in order, and removes what an interrupted
+// creation left.
+func (s *Store) listFiles() (dir directory, err error) {
 	names, err := os.ReadDir(s.opts.Path)
 	if err != nil {
-		return nil, err
+		return dir, err
 	}
 	for _, e := range names {
-		if strings.HasSuffix(e.Name(), fileSuffix+tempSuffix) {
+		if strings.HasPrefix(e.Name(), filePrefix) && strings.HasSuffix(e.Name(), tempSuffix) {
 			if err := os.Remove(filepath.Join(s.opts.Path, e.Name())); err != nil {
-				return nil, fmt.Errorf("remove unfinished file: %w", err)
+				return dir, fmt.Errorf("remove unfinished file: %w", err)
 			}
+			continue
 		}
-		if n, ok := parseFileName(e.Name()); ok {
-			numbers = append(numbers, n)
+		n, aside, ok := parseFileName(e.Name())
+		if ok {
+			dir.next = max(dir.next, n)
+		}
+		if ok && !aside {
+			dir.files = append(dir.files, n)
 		}
 	}
-	return numbers, nil
+	dir.next++
+	slices.Sort(dir.files)
+	return dir, nil
 }
 
 func (s *Store) path(number uint64) string { return filepath.Join(s.opts.Path, fileName(number)) }
 
-// createMain makes a new main file under a temporary name, syncs it and gives it its
-// name. A crash leaves either nothing of it or all.
-func (s *Store) createMain(number uint64) error {
-	temp := s.path(number) + tempSuffix
-	db, err := openWritable(temp, 0)
+// checkFile checks a main file before bbolt maps it. When only the older of its two
+// states is sound the newer one is crossed out and older is true.
+func (s *Store) checkFile(number uint64) (older bool, err error) {
+	f, err := os.OpenFile(s.path(number), os.O_RDWR, 0)
 	if err != nil {
-		return fmt.Errorf("create main file: %w", err)
+		return false, err
 	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{bucketMeta, bucketRecords, bucketValues, bucketDead} {
-			if _, err := tx.CreateBucket(name); err != nil {
-				return err
-			}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	metas, err := readMetas(f)
+	if err != nil {
+		return false, err
+	}
+	for i, m := range metas {
+		if err = checkState(f, st.Size(), m); err != nil {
+			continue
 		}
-		return putNumber(tx.Bucket(bucketMeta), metaFormat, formatNumber)
-	})
-	if err = errors.Join(err, db.Close()); err != nil {
-		return fmt.Errorf("create main file: %w", err)
+		// A meta page that cannot be read may have named a newer state.
+		older = i > 0 || len(metas) == 1
+		if i > 0 {
+			err = crossOut(f, metas[0].slot)
+		}
+		return older, err
 	}
-	if err := os.Rename(temp, s.path(number)); err != nil {
-		return fmt.Errorf("create main file: %w", err)
-	}
-	return syncDir(s.opts.Path)
+	return false, err
 }
 
-func (s *Store) openMain(number uint64) error {
-	f := &file{number: number, path: s.path(number)}
-	mapSize := s.opts.FileLimit
-	if is32bit {
-		mapSize = 2 * s.opts.VolumeBytes
-	}
-	db, err := openWritable(f.path, mapSize)
-	if err != nil {
-		return err
-	}
-	f.setDB(db)
-	s.main = f
-	s.shelf.put(f, true)
-	if s.space.grower, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
-		return err
-	}
-	st, err := s.space.grower.Stat()
-	if err != nil {
-		return err
-	}
-	s.space.written = st.Size() / pageSize * pageSize
-	s.space.reserve = s.opts.reserve()
-	s.space.step = min(max(s.opts.FileLimit/64, 64<<10), 2<<20)
-	f.size.Store(s.space.written)
-	db.MaxSize = int(s.space.written) + allocSize
-	if err := f.view(s.loadTopics); err != nil {
-		return err
-	}
-	return s.measure()
-}
-
-func (s *Store) loadTopics(tx *bbolt.Tx) error {
-	meta := tx.Bucket(bucketMeta)
-	s.uptimeBase = getNumber(meta, metaUptime)
-	s.uptimeNoted = s.uptimeBase
-	used := getNumber(meta, metaLease)
-	s.ids.noted = used
-	err := tx.Bucket(bucketRecords).ForEach(func(k, v []byte) error {
-		n, ok := keyNumber(k, 0)
-		if !ok {
-			return nil
+// readMetas returns the meta pages that can be read, the newer first.
+func readMetas(f *os.File) (metas []metaPage, err error) {
+	var errs []error
+	for slot := range int64(2) {
+		m, err := readMeta(f, slot)
+		if errors.Is(err, errForeign) {
+			return nil, fmt.Errorf("%w: %s is %w", ErrFormat, filepath.Base(f.Name()), err)
 		}
-		name, rec, err := decodeRecord(v)
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
-		t := &topic{key: n, name: name, rec: rec}
-		s.topics[name] = t
-		s.live.Add(rec.live)
-		s.nextTopic = max(s.nextTopic, n+1)
-		if rec.open.span.Entries() > 0 {
-			s.active++
-		}
-		return nil
-	})
-	s.ids.start(used)
-	k, _ := tx.Bucket(bucketDead).Cursor().First()
-	s.sweeping = k != nil
-	return err
+		metas = append(metas, m)
+	}
+	if len(metas) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	slices.SortFunc(metas, func(a, b metaPage) int { return int(min(max(int64(b.txid-a.txid), -1), 1)) })
+	return metas, nil
+}
+
+// newestState is the number of the transaction that a file's newest state is of.
+func newestState(f *os.File) (uint64, error) {
+	metas, err := readMetas(f)
+	if err != nil {
+		return 0, err
+	}
+	return metas[0].txid, nil
+}
+
+// crossOut makes a meta page invalid, so that the other one counts.
+func crossOut(f *os.File, slot int64) error {
+	if _, err := f.WriteAt(make([]byte, pageHeader+metaSize), slot*pageSize); err != nil {
+		return fmt.Errorf("cross out meta page %d: %w", slot, err)
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("cross out meta page %d: %w", slot, err)
+	}
+	return nil
+}
+
+// setAside renames a file that cannot be served. It is never deleted.
+func (s *Store) setAside(number uint64) (name string, err error) {
+	stem := strings.TrimSuffix(fileName(number), fileSuffix)
+	name = stem + asideMark + s.opts.Clock().UTC().Format("20060102T150405") + fileSuffix
+	if err := os.Rename(s.path(number), filepath.Join(s.opts.Path, name)); err != nil {
+		return "", fmt.Errorf("set %s aside: %w", fileName(number), err)
+	}
+	s.remark(fmt.Sprintf("%s is set aside as %s", fileName(number), name))
+	return name, syncDir(s.opts.Path)
 }

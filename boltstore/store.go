@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -94,7 +93,7 @@ func (s *Store) Close() error {
 	if s.lock == nil {
 		return nil
 	}
-	err := errors.Join(s.shelf.closeAll(), s.space.grower.Close(), s.ids.file.Close(), s.lock.Close())
+	err := s.closeFiles()
 	s.lock = nil
 	if err != nil {
 		return fmt.Errorf("close store: %w", err)

@@ -1,7 +1,251 @@
 package boltstore
 
-func (s *Store) turnOverIfDue(int64) error { return nil }
+import (
+	"errors"
+	"fmt"
+	"os"
 
-func (s *Store) volumeBytes() int64 { return s.shelf.bytes() - s.main.size.Load() }
+	"go.etcd.io/bbolt"
+)
 
-func (g *group) leaveVolume(p *place) error { return nil }
+const (
+	// turnTopics is the number of topics that one transaction carries over.
+	turnTopics = 200
+
+	// turnTopicBytes is what a topic is expected to take in a new main file.
+	turnTopicBytes = 2 << 10
+)
+
+// turnOverIfDue turns the main file over when the next appends would make it larger
+// than a volume is to be and it is full of data that lives.
+func (s *Store) turnOverIfDue(need int64) error {
+	p := &s.space
+	size := s.opts.VolumeBytes
+	if p.high+need <= size || p.free >= size/4 && p.high+need <= size+size/4 || p.free >= size/2 {
+		return nil
+	}
+	start := int64(len(s.topics))*turnTopicBytes + p.reserve + p.step + 1<<20
+	if s.shelf.bytes()-p.tail()+start > s.opts.FileLimit {
+		return nil
+	}
+	if err := s.turnOver(); err != nil {
+		return fmt.Errorf("turn main file over: %w", err)
+	}
+	return nil
+}
+
+// turnOver makes the main file a read-only volume. A new main file starts with all
+// that is not entries; its rename is the moment at which it counts.
+func (s *Store) turnOver() error {
+	old := s.main
+	next := old.number + 1
+	c := carrier{from: old, skip: old.number}
+	err := s.makeMain(next, func(db *bbolt.DB) error { return s.carry(&c, db) })
+	if err != nil {
+		if isFull(err) {
+			return nil // goes on in the old one as long as that has room
+		}
+		return err
+	}
+	high := s.space.high
+	f := &file{number: next, path: s.path(next)}
+	if err := s.mountMain(f); err != nil {
+		s.setFailure(err)
+		return err
+	}
+	s.volumes[old.number] = &volume{number: old.number, ledgers: c.ledgers, bytes: c.bytes, name: fileName(old.number)}
+	s.sweeping = false
+	s.shelf.put(f, true)
+	s.log().Info("main file is full, a new one takes its place", "volume", fileName(old.number), "main", fileName(next))
+	return errors.Join(s.retire(old, high), s.ids.write(s.ids.end, next), s.dropIfEmpty(s.volumes[old.number]))
+}
+
+// retire closes the writing handle of what is a volume now, and gives the space
+// behind its last page back. The next reader opens it read-only.
+func (s *Store) retire(f *file, high int64) error {
+	if err := f.close(); err != nil {
+		return fmt.Errorf("close volume: %w", err)
+	}
+	if err := os.Truncate(f.path, high); err != nil {
+		return fmt.Errorf("cut volume: %w", err)
+	}
+	f.size.Store(high)
+	return nil
+}
+
+// carrier carries what is not entries from one file into a new main file.
+type carrier struct {
+	from    *file
+	skip    uint64 // the number under which from will be a volume
+	lenient bool   // what cannot be read is left behind
+	lost    int    // topics that were
+	ledgers int64  // in from, listed by topics
+	bytes   int64  // in these
+}
+
+// carry fills a new main file.
+func (s *Store) carry(c *carrier, db *bbolt.DB) error {
+	if err := c.values(db); err != nil && !c.lenient {
+		return err
+	}
+	keys, err := c.topicKeys()
+	if err != nil {
+		return err
+	}
+	for len(keys) > 0 {
+		n := min(len(keys), turnTopics)
+		if err := c.topics(db, keys[:n]); err != nil {
+			return err
+		}
+		keys = keys[n:]
+	}
+	return db.Update(func(tx *bbolt.Tx) error { return s.carryMeta(c, tx) })
+}
+
+// carryMeta writes the store's numbers and the list of volumes with the new one.
+func (s *Store) carryMeta(c *carrier, tx *bbolt.Tx) error {
+	meta := tx.Bucket(bucketMeta)
+	list := []*volume{{number: c.skip, ledgers: c.ledgers, bytes: c.bytes, name: c.from.name()}}
+	for _, v := range s.volumes {
+		list = append(list, v)
+	}
+	for _, v := range list {
+		if v.ledgers <= 0 {
+			continue
+		}
+		if err := meta.Put(numberKey(prefixVolume, v.number), v.encode()); err != nil {
+			return err
+		}
+	}
+	if err := putNumber(meta, metaUptime, s.uptime()); err != nil {
+		return err
+	}
+	return putNumber(meta, metaLease, s.ids.end)
+}
+
+// values copies the broker's small values.
+func (c *carrier) values(db *bbolt.DB) error {
+	return db.Update(func(tx *bbolt.Tx) error {
+		return c.from.view(func(old *bbolt.Tx) error {
+			return copyBucket(tx.Bucket(bucketValues), old.Bucket(bucketValues))
+		})
+	})
+}
+
+// topicKeys lists the records' keys. In a lenient carrying a bad page in the middle
+// is come at from both sides.
+func (c *carrier) topicKeys() (keys [][]byte, err error) {
+	seen := map[string]bool{}
+	add := func(k []byte) {
+		if !seen[string(k)] && len(k) == 8 {
+			seen[string(k)] = true
+			keys = append(keys, append([]byte(nil), k...))
+		}
+	}
+	err = c.from.view(func(old *bbolt.Tx) error {
+		cur := old.Bucket(bucketRecords).Cursor()
+		for k, _ := cur.First(); k != nil; k, _ = cur.Next() {
+			add(k)
+		}
+		return nil
+	})
+	if err == nil || !c.lenient {
+		return keys, err
+	}
+	// The error is the damage that is being gone around.
+	_ = c.from.view(func(old *bbolt.Tx) error {
+		cur := old.Bucket(bucketRecords).Cursor()
+		for k, _ := cur.Last(); k != nil; k, _ = cur.Prev() {
+			add(k)
+		}
+		return nil
+	})
+	return keys, nil
+}
+
+// topics copies some topics in one transaction.
+func (c *carrier) topics(db *bbolt.DB, keys [][]byte) error {
+	return db.Update(func(tx *bbolt.Tx) error {
+		for _, k := range keys {
+			n, _ := keyNumber(k, 0)
+			name := topicKey(n)
+			err := c.from.view(func(old *bbolt.Tx) error { return c.topic(tx, old, k, name) })
+			if err == nil {
+				continue
+			}
+			if !c.lenient {
+				return err
+			}
+			c.lost++
+			if err := tx.Bucket(bucketRecords).Delete(k); err != nil {
+				return err
+			}
+			if tx.Bucket(name) != nil {
+				if err := tx.DeleteBucket(name); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// topic copies one topic's record and its bucket without the entries.
+func (c *carrier) topic(tx, old *bbolt.Tx, key, name []byte) error {
+	v := old.Bucket(bucketRecords).Get(key)
+	_, rec, err := decodeRecord(v)
+	if err != nil {
+		return err
+	}
+	from := old.Bucket(name)
+	if from == nil {
+		return fmt.Errorf("topic without a bucket: %w", errDamaged)
+	}
+	to, err := tx.CreateBucket(name)
+	if err != nil {
+		return err
+	}
+	if err := copyTopic(to, from); err != nil {
+		return err
+	}
+	places, err := closedPlaces(from)
+	if err != nil {
+		return err
+	}
+	for _, p := range append(places, rec.open) {
+		if p.file == c.skip && p.span.Entries() > 0 {
+			c.ledgers++
+			c.bytes += p.span.Bytes
+		}
+	}
+	records := tx.Bucket(bucketRecords)
+	records.FillPercent = recordFill
+	return records.Put(append([]byte(nil), key...), append([]byte(nil), v...))
+}
+
+// copyTopic copies a topic's bucket but for its ledgers.
+func copyTopic(to, from *bbolt.Bucket) error {
+	return from.ForEach(func(k, v []byte) error {
+		if k[0] == prefixLedger {
+			return nil
+		}
+		return copyKey(to, from, k, v)
+	})
+}
+
+// copyBucket copies all of a bucket, nested ones too.
+func copyBucket(to, from *bbolt.Bucket) error {
+	return from.ForEach(func(k, v []byte) error { return copyKey(to, from, k, v) })
+}
+
+func copyKey(to, from *bbolt.Bucket, k, v []byte) error {
+	key := append([]byte(nil), k...)
+	if v != nil {
+		return to.Put(key, append([]byte(nil), v...))
+	}
+	sub, err := to.CreateBucket(key)
+	if err != nil {
+		return err
+	}
+	return copyBucket(sub, from.Bucket(k))
+}

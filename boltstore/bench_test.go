@@ -1,0 +1,116 @@
+package boltstore
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"wayside/edge"
+)
+
+// BenchmarkAppend measures durable publishes of 1 KiB in groups against the limit of
+// the disk: one write and one fdatasync of a group's bytes into a file that is
+// already written, in the same run, turn by turn. "ratio" is what of the limit is
+// reached, "flushes" the syncs per commit.
+func BenchmarkAppend(b *testing.B) {
+	for _, group := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("group=%d", group), func(b *testing.B) { benchAppend(b, group, 1024) })
+	}
+}
+
+func benchAppend(b *testing.B, group, size int) {
+	o := DefaultOptions()
+	o.Path = b.TempDir()
+	o.Quota = 4 << 30
+	s := mustOpen(b, o)
+	l, err := s.OpenLedger(edge.TopicName{Domain: edge.Persistent, Tenant: "public", Namespace: "default", Local: "bench"}, []string{"sub"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if benchHook != nil {
+		benchHook(s)
+	}
+	limit := newLimit(b, group*size)
+	m := edge.Message{Facts: edge.Facts{Producer: "bench", Messages: 1, Publish: 1}, Data: make([]byte, size)}
+	syncs, commits := s.Stats().Syncs, s.Stats().Commits
+	var mine, best time.Duration
+	b.SetBytes(int64(group * size))
+	b.ResetTimer()
+	for b.Loop() {
+		start := time.Now()
+		answers := make(chan error, group)
+		appendTogether(l.(*ledger), m, group, answers)
+		for range group {
+			if err := <-answers; err != nil {
+				b.Fatal(err)
+			}
+		}
+		mine += time.Since(start)
+		best += limit.write()
+	}
+	st := s.Stats()
+	b.ReportMetric(float64(best)/float64(mine), "ratio")
+	b.ReportMetric(float64(st.Syncs-syncs)/float64(st.Commits-commits), "flushes/commit")
+	b.ReportMetric(float64(st.Commits-commits)/float64(b.N), "commits/op")
+	b.ReportMetric(float64(best.Microseconds())/float64(b.N), "limit-µs/op")
+}
+
+// appendTogether puts a group in line as one, so that it is committed as one.
+func appendTogether(l *ledger, m edge.Message, n int, answers chan<- error) {
+	q := l.store.queue
+	q.mu.Lock()
+	for range n {
+		q.putLocked(&appendOp{l: l, m: m, done: func(_ edge.Entry, err error) { answers <- err }})
+	}
+	q.mu.Unlock()
+	q.signal()
+}
+
+var benchHook func(*Store)
+
+// limit is a file of zeros that is written round and round.
+type limit struct {
+	b    *testing.B
+	f    *os.File
+	data []byte
+	at   int64
+}
+
+const limitSize = 16 << 20
+
+func newLimit(b *testing.B, size int) *limit {
+	f, err := os.Create(filepath.Join(b.TempDir(), "limit"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { f.Close() })
+	if _, err := f.Write(make([]byte, limitSize)); err != nil {
+		b.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	return &limit{b: b, f: f, data: data}
+}
+
+func (l *limit) write() time.Duration {
+	if l.at+int64(len(l.data)) > limitSize {
+		l.at = 0
+	}
+	start := time.Now()
+	if _, err := l.f.WriteAt(l.data, l.at); err != nil {
+		l.b.Fatal(err)
+	}
+	if err := syscall.Fdatasync(int(l.f.Fd())); err != nil {
+		l.b.Fatal(err)
+	}
+	l.at += int64(len(l.data))
+	return time.Since(start)
+}

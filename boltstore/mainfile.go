@@ -1,0 +1,196 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// createMain makes an empty main file.
+func (s *Store) createMain(number uint64) error {
+	return s.makeMain(number, func(*bbolt.DB) error { return nil })
+}
+
+// makeMain makes a main file under a temporary name, lets fill bring in what it
+// starts with, syncs it and gives it its name. A crash leaves nothing of it or all.
+func (s *Store) makeMain(number uint64, fill func(db *bbolt.DB) error) error {
+	temp := s.path(number) + tempSuffix
+	err := s.writeMain(temp, fill)
+	if err == nil {
+		err = os.Rename(temp, s.path(number))
+	}
+	if err != nil {
+		return fmt.Errorf("create main file: %w", errors.Join(err, removeIfThere(temp)))
+	}
+	return syncDir(s.opts.Path)
+}
+
+func (s *Store) writeMain(temp string, fill func(db *bbolt.DB) error) error {
+	db, err := openWritable(temp, 0)
+	if err != nil {
+		return err
+	}
+	db.NoSync = true // one sync at the end makes all of it durable
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range [][]byte{bucketMeta, bucketRecords, bucketValues, bucketDead} {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		return putNumber(tx.Bucket(bucketMeta), metaFormat, formatNumber)
+	})
+	if err == nil {
+		err = fill(db)
+	}
+	if err == nil {
+		err = db.Sync()
+	}
+	return errors.Join(err, db.Close())
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// openMain opens a checked file as the main file and loads what it says of topics.
+// With rebirth it cannot be proven that it holds all that was confirmed: every topic
+// then gets a new ledger and a new birth id.
+func (s *Store) openMain(number uint64, rebirth bool) error {
+	f := &file{number: number, path: s.path(number)}
+	if err := s.mountMain(f); err != nil {
+		return err
+	}
+	s.shelf.put(f, true)
+	if err := f.view(s.loadMain); err != nil {
+		return err
+	}
+	if s.ids.main != number {
+		if err := s.ids.write(s.ids.end, number); err != nil {
+			return err
+		}
+	}
+	if rebirth {
+		if err := s.rebirth(); err != nil {
+			return err
+		}
+	}
+	return s.tidyVolumes(!rebirth)
+}
+
+// mountMain opens a file for writing and measures it.
+func (s *Store) mountMain(f *file) error {
+	mapSize := s.opts.FileLimit
+	if is32bit {
+		mapSize = 2 * s.opts.VolumeBytes
+	}
+	db, err := openWritable(f.path, mapSize)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", filepath.Base(f.path), err)
+	}
+	f.mu.Lock()
+	f.setDB(db)
+	f.mu.Unlock()
+	if err := s.openGrower(f); err != nil {
+		return err
+	}
+	s.main = f
+	db.MaxSize = int(s.space.written) + allocSize
+	if s.confirmed, err = newestState(s.space.grower); err != nil {
+		return err
+	}
+	return s.measure()
+}
+
+// openGrower opens the file a second time, for writing zeros behind its end.
+func (s *Store) openGrower(f *file) error {
+	g, err := os.OpenFile(f.path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	st, err := g.Stat()
+	if err != nil {
+		return errors.Join(err, g.Close())
+	}
+	if s.space.grower != nil {
+		if err := s.space.grower.Close(); err != nil {
+			return errors.Join(err, g.Close())
+		}
+	}
+	s.space = space{
+		grower: g, written: st.Size() / pageSize * pageSize, reserve: s.opts.reserve(),
+		step: min(max(s.opts.FileLimit/64, 64<<10), 2<<20),
+	}
+	f.size.Store(st.Size())
+	return nil
+}
+
+// loadMain reads the store's numbers, its volumes and the records of all topics.
+func (s *Store) loadMain(tx *bbolt.Tx) error {
+	meta := tx.Bucket(bucketMeta)
+	if format := getNumber(meta, metaFormat); format != formatNumber {
+		return fmt.Errorf("%w: number %d, this program knows %d", ErrFormat, format, formatNumber)
+	}
+	s.uptimeBase = getNumber(meta, metaUptime)
+	s.uptimeNoted = s.uptimeBase
+	s.ids.noted = getNumber(meta, metaLease)
+	s.ids.start(s.ids.noted)
+	err := eachNumbered(meta, prefixVolume, func(number uint64, value []byte) error {
+		v, err := decodeVolume(number, value)
+		if err != nil {
+			return err
+		}
+		s.volumes[number] = &v
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	k, _ := tx.Bucket(bucketDead).Cursor().First()
+	s.sweeping = k != nil
+	return s.loadRecords(tx)
+}
+
+// loadRecords fills the table of topics. A damaged record loses its topic's name, so
+// the topic cannot be served; its bucket stays.
+func (s *Store) loadRecords(tx *bbolt.Tx) error {
+	lost := 0
+	parts := map[string]string{}
+	err := tx.Bucket(bucketRecords).ForEach(func(k, v []byte) error {
+		n, ok := keyNumber(k, 0)
+		if !ok {
+			return nil
+		}
+		s.nextTopic = max(s.nextTopic, n+1)
+		name, rec, err := decodeRecord(v)
+		if err != nil {
+			lost++
+			return nil
+		}
+		for _, part := range []*string{&name.Domain, &name.Tenant, &name.Namespace} {
+			*part = shared(parts, *part)
+		}
+		s.topics[name] = &topic{key: n, name: name, rec: rec}
+		s.live.Add(rec.live)
+		s.active += b2i(rec.open.span.Entries() > 0)
+		return nil
+	})
+	if lost > 0 {
+		s.remark(fmt.Sprintf("%d topics have damaged records and are lost", lost))
+	}
+	return err
+}
+
+// shared returns the one copy of a text that all topics use.
+func shared(texts map[string]string, text string) string {
+	if t, ok := texts[text]; ok {
+		return t
+	}
+	texts[text] = text
+	return text
+}
