@@ -20,6 +20,7 @@ var (
 	ErrSubscriptionNotFound = errors.New("subscription not found")
 	ErrConsumerNotFound     = errors.New("consumer not found")
 	ErrSchemaNotFound       = errors.New("schema not found")
+	ErrMessageNotFound      = errors.New("message not found")
 
 	// Something is there already, or in use.
 	ErrExists       = errors.New("already exists")

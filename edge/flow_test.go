@@ -389,3 +389,27 @@ func TestKeysKeepTheirOrderWhenConsumersComeAndGo(t *testing.T) {
 		t.Fatalf("after the leave came %s", got)
 	}
 }
+
+func TestPeekFindsTheNthUnacked(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("peek")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	at := k.publish(p, numbers(0, 6)...)
+	c, in := k.subscribe(topic, subscription("s", edge.Shared))
+	c.Flow(10)
+	in.await(t, 6)
+	k.ack(c, at[0], at[2])
+	for n, want := range map[int]string{1: "1", 2: "3", 4: "5"} {
+		if e, err := topic.Peek(t.Context(), "s", n); err != nil || string(e.Data) != want {
+			t.Errorf("peek %d: %q, %v; want %s", n, e.Data, err, want)
+		}
+	}
+	for _, n := range []int{5, 0, -1} {
+		if _, err := topic.Peek(t.Context(), "s", n); !errors.Is(err, edge.ErrMessageNotFound) {
+			t.Errorf("peek %d: %v", n, err)
+		}
+	}
+	if e, err := topic.Entry(t.Context(), at[2]); err != nil || string(e.Data) != "2" {
+		t.Errorf("entry: %q, %v", e.Data, err)
+	}
+}

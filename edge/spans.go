@@ -220,3 +220,20 @@ func (s Spans) positionAfterBytes(after Position, bytes int64) Position {
 	}
 	return at
 }
+
+// nth is the n-th stored position from p on, counted from 1.
+func (s Spans) nth(p Position, n int64) (Position, bool) {
+	for i := s.search(p.Ledger); i < s.Len(); i++ {
+		span := s.At(i)
+		first := span.First
+		if span.Ledger == p.Ledger {
+			first = max(first, p.Entry)
+		}
+		if count := span.Last - first + 1; n > max(count, 0) {
+			n -= max(count, 0)
+			continue
+		}
+		return Position{span.Ledger, first + n - 1}, true
+	}
+	return Position{}, false
+}

@@ -105,8 +105,9 @@ func TestAcksAndRedeliveryOnShared(t *testing.T) {
 		"MESSAGE {consumer_id:2 message_id {ledgerId:* entryId:2 partition:-1} redelivery_count:1} *",
 	)
 	// Consumer 2 leaves: what it held goes to consumer 4, counts kept, not raised.
-	c.say(flowCmd(4, 1000), closeConsumerCmd(2, 26))
+	c.say(closeConsumerCmd(2, 26))
 	c.hear("SUCCESS {request_id:26}")
+	c.say(flowCmd(4, 1000))
 	c.hear(
 		"MESSAGE {consumer_id:4 message_id {ledgerId:* entryId:1 partition:-1} redelivery_count:1} *",
 		"MESSAGE {consumer_id:4 message_id {ledgerId:* entryId:2 partition:-1} redelivery_count:1} *",

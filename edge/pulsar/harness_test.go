@@ -126,6 +126,16 @@ type client struct {
 	t *testing.T
 }
 
+// story is how the conversation went lately.
+func (c *client) story() string {
+	lines := strings.Split(c.Transcript(), "\n")
+	lines = lines[max(0, len(lines)-16):]
+	for i, line := range lines {
+		lines[i] = line[:min(len(line), 240)]
+	}
+	return strings.Join(lines, "\n")
+}
+
 // dial opens a connection without a handshake.
 func (r *rig) dial() *client {
 	r.t.Helper()
@@ -152,7 +162,7 @@ func (c *client) say(subs ...proto.Message) {
 	c.t.Helper()
 	for _, sub := range subs {
 		if err := c.Send(sub); err != nil {
-			c.t.Fatalf("send %s: %v\n%s", wire.Wrap(sub).GetType(), err, c.Transcript())
+			c.t.Fatalf("send %s: %v\n%s", wire.Wrap(sub).GetType(), err, c.story())
 		}
 	}
 }
@@ -162,7 +172,7 @@ func (c *client) hear(want ...string) *client {
 	c.t.Helper()
 	for _, w := range want {
 		if got := c.frame(); !like(w, got) {
-			c.t.Fatalf("want %s\ngot  %s\n%s", w, got, c.Transcript())
+			c.t.Fatalf("want %s\ngot  %s\n%s", w, got, c.story())
 		}
 	}
 	return c
@@ -180,7 +190,7 @@ func (c *client) hearInAnyOrder(want ...string) {
 			}
 		}
 		if !found {
-			c.t.Fatalf("unexpected %s, wanted %q\n%s", got, want, c.Transcript())
+			c.t.Fatalf("unexpected %s, wanted %q\n%s", got, want, c.story())
 		}
 	}
 }
@@ -195,7 +205,7 @@ func (c *client) receive() *wiretest.Received {
 	for {
 		got, err := c.Next()
 		if err != nil {
-			c.t.Fatalf("wait for a frame: %v\n%s", err, c.Transcript())
+			c.t.Fatalf("wait for a frame: %v\n%s", err, c.story())
 		}
 		switch got.GetType() {
 		case pulsarpb.BaseCommand_PING:
@@ -212,7 +222,7 @@ func (c *client) receive() *wiretest.Received {
 func (c *client) closed() {
 	c.t.Helper()
 	if err := c.ExpectClose(); err != nil {
-		c.t.Fatalf("%v\n%s", err, c.Transcript())
+		c.t.Fatalf("%v\n%s", err, c.story())
 	}
 }
 
@@ -223,7 +233,7 @@ func (c *client) sync() {
 	for {
 		got, err := c.Next()
 		if err != nil {
-			c.t.Fatalf("wait for PONG: %v\n%s", err, c.Transcript())
+			c.t.Fatalf("wait for PONG: %v\n%s", err, c.story())
 		}
 		switch got.GetType() {
 		case pulsarpb.BaseCommand_PONG:
@@ -231,7 +241,7 @@ func (c *client) sync() {
 		case pulsarpb.BaseCommand_PING:
 			c.say(&pulsarpb.CommandPong{})
 		default:
-			c.t.Fatalf("want PONG alone, got %s\n%s", wire.Dump(got.Frame), c.Transcript())
+			c.t.Fatalf("want PONG alone, got %s\n%s", wire.Dump(got.Frame), c.story())
 		}
 	}
 }
@@ -320,7 +330,7 @@ func (c *client) publishBatch(producer, sequence uint64, n int) {
 func (c *client) sendEntry(m *pulsarpb.CommandSend, entry []byte) {
 	c.t.Helper()
 	if err := c.SendEntry(m, entry); err != nil {
-		c.t.Fatalf("send: %v\n%s", err, c.Transcript())
+		c.t.Fatalf("send: %v\n%s", err, c.story())
 	}
 }
 
@@ -369,5 +379,34 @@ func (r *rig) unload(topic string) {
 	r.t.Helper()
 	if err := r.broker.Unload(r.t.Context(), topicName(r.t, topic)); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// only is the one session that there is.
+func (r *rig) only() *session {
+	r.t.Helper()
+	r.server.mu.Lock()
+	defer r.server.mu.Unlock()
+	if len(r.server.sessions) != 1 {
+		r.t.Fatalf("%d sessions", len(r.server.sessions))
+	}
+	for s := range r.server.sessions {
+		return s
+	}
+	return nil
+}
+
+// eventually waits for something that is told by no frame.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(patientFor)
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited in vain: %s", what)
+		}
 	}
 }

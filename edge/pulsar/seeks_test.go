@@ -181,13 +181,13 @@ func TestQueuedEntriesAreNotSentBehindASeek(t *testing.T) {
 			if got.GetCloseConsumer() != nil {
 				closed = true
 			} else if got.GetMessage() != nil && closed {
-				t.Fatalf("a MESSAGE behind CLOSE_CONSUMER\n%s", c.Transcript())
+				t.Fatalf("a MESSAGE behind CLOSE_CONSUMER\n%s", c.story())
 			} else if got.GetSuccess() != nil {
 				break
 			}
 		}
 		if !closed {
-			t.Fatalf("SUCCESS before CLOSE_CONSUMER\n%s", c.Transcript())
+			t.Fatalf("SUCCESS before CLOSE_CONSUMER\n%s", c.story())
 		}
 		c.sync()
 	}
