@@ -46,15 +46,11 @@ func TestParseAckReuse(t *testing.T) {
 
 func TestParseAckPacked(t *testing.T) {
 	set := []int64{-1, 0, 1 << 40, 5}
-	packed := []byte{8, 1, 16, 2, 5<<3 | 2}
 	var words []byte
 	for _, w := range set {
 		words = protowire.AppendVarint(words, uint64(w))
 	}
-	packed = protowire.AppendBytes(packed, words)
-	packed = append(packed, 5<<3, 9) // and one more that is not
-	body := protowire.AppendBytes([]byte{8, 1, 16, 0, 3<<3 | 2}, packed)
-	cmd := protowire.AppendBytes([]byte{8, 10, 10<<3 | 2}, body)
+	cmd := packedAck(words, 5<<3, 9) // and one more that is not packed
 	var a wire.Ack
 	if err := wire.ParseAck(cmd, &a); err != nil {
 		t.Fatal(err)
@@ -63,6 +59,31 @@ func TestParseAckPacked(t *testing.T) {
 		t.Errorf("%v, want %v", a.IDs[0].AckSet, want)
 	}
 	compareHot(t, cmd)
+}
+
+// packedAck makes an ACK of one id whose ack_set is packed; more follows it.
+func packedAck(words []byte, more ...byte) []byte {
+	id := protowire.AppendBytes([]byte{8, 1, 16, 2, 5<<3 | 2}, words)
+	body := protowire.AppendBytes([]byte{8, 1, 16, 0, 3<<3 | 2}, append(id, more...))
+	return protowire.AppendBytes([]byte{8, 10, 10<<3 | 2}, body)
+}
+
+// TestParseHalfTxn: only both fields make a transaction.
+func TestParseHalfTxn(t *testing.T) {
+	for _, both := range []bool{false, true} {
+		ack := ackOf(nil)
+		send := &pulsarpb.CommandSend{ProducerId: proto.Uint64(1), SequenceId: proto.Uint64(2), TxnidLeastBits: proto.Uint64(3)}
+		ack.TxnidLeastBits = proto.Uint64(3)
+		if both {
+			ack.TxnidMostBits, send.TxnidMostBits = proto.Uint64(0), proto.Uint64(0)
+		}
+		var a wire.Ack
+		var s wire.Send
+		err := errors.Join(wire.ParseAck(commandBytes(t, ack), &a), wire.ParseSend(commandBytes(t, send), &s))
+		if err != nil || a.HasTxn != both || s.HasTxn != both {
+			t.Errorf("both %t: %t, %t, %v", both, a.HasTxn, s.HasTxn, err)
+		}
+	}
 }
 
 // TestParseAckLimits: counts are bounded, and ids are counted before there is room.
@@ -83,6 +104,19 @@ func TestParseAckLimits(t *testing.T) {
 	}
 	if err := wire.ParseAck(commandBytes(t, ackOf(words, []int64{1})), &a); !errors.Is(err, wire.ErrTooLarge) {
 		t.Errorf("one word more, in another id: %v", err)
+	}
+	packed := make([]byte, wire.MaxAckWords+1)
+	if err := wire.ParseAck(packedAck(packed[1:]), &a); err != nil || len(a.IDs[0].AckSet) != wire.MaxAckWords {
+		t.Errorf("packed words: %v", err)
+	}
+	if err := wire.ParseAck(packedAck(packed), &a); !errors.Is(err, wire.ErrTooLarge) {
+		t.Errorf("one packed word more: %v", err)
+	}
+	many := commandBytes(t, ackOf(make([]int64, 1000)))
+	for range wire.MaxAckWords/1000 + 1 { // words of former commands do not count
+		if err := wire.ParseAck(many, &a); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var r wire.Redeliver
 	redeliver := &pulsarpb.CommandRedeliverUnacknowledgedMessages{ConsumerId: proto.Uint64(1), MessageIds: ackOf(append(ids, nil)...).MessageId}

@@ -116,6 +116,69 @@ func TestBuffersLargeBody(t *testing.T) {
 	}
 }
 
+// TestBuffersRest: when a burst ends inside a frame, the few bytes that are there
+// wait in the reader's own buffer.
+func TestBuffersRest(t *testing.T) {
+	burst := bytes.Repeat([]byte(PingFrame), 1000)
+	for cut := 1; cut < len(PingFrame); cut++ {
+		src := &bursts{t: t, parts: [][]byte{burst[:len(burst)-cut], burst[len(burst)-cut:]}, pool: NewBuffers(1, 32<<10)}
+		if frames := readAll(t, src); frames != 1000 {
+			t.Errorf("cut %d: %d frames", cut, frames)
+		}
+		if len(src.reads) != 3 || src.lent[2] {
+			t.Errorf("cut %d: reads of %v, lent in %v", cut, src.reads, src.lent)
+		}
+	}
+}
+
+// TestBuffersMiddling: bodies larger than a reader's own buffer and smaller than
+// the pool's come through the latter while more is waiting.
+func TestBuffersMiddling(t *testing.T) {
+	frame := make([]byte, 1<<10)
+	putPrefix(frame, 2, len(frame)-prefixLength-2)
+	src := &bursts{t: t, parts: [][]byte{bytes.Repeat(frame, 60)}, pool: NewBuffers(1, 32<<10)}
+	if frames := readAll(t, src); frames != 60 {
+		t.Errorf("%d frames", frames)
+	}
+	if len(src.reads) > 6 {
+		t.Errorf("%d reads for 60 KiB: %v", len(src.reads), src.reads)
+	}
+}
+
+// TestBuffersDrained: who is busy with the last frame of a burst holds no buffer.
+func TestBuffersDrained(t *testing.T) {
+	src := &bursts{t: t, parts: [][]byte{bytes.Repeat([]byte(PingFrame), 1000)}, pool: NewBuffers(1, 32<<10)}
+	r := NewReader(src, 1<<20)
+	r.SetBuffers(src.pool)
+	for i := range 1000 {
+		h, err := r.Next()
+		if err == nil {
+			err = r.ReadBody(make([]byte, h.Body()))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 500 && !r.pooled() {
+			t.Error("nothing borrowed in the middle")
+		}
+	}
+	if r.pooled() || len(src.pool.free) != 1 {
+		t.Error("the buffer is not back")
+	}
+}
+
+func TestBuffersBounded(t *testing.T) {
+	pool := NewBuffers(2, 4<<10)
+	a, b := pool.get(), pool.get()
+	if len(a) != 4<<10 || len(b) != 4<<10 || pool.get() != nil {
+		t.Error("not two buffers")
+	}
+	pool.put(a)
+	if again := pool.get(); again == nil || &again[0] != &a[0] || pool.get() != nil {
+		t.Error("what was put back is not lent again")
+	}
+}
+
 func TestBuffersRelease(t *testing.T) {
 	pool := NewBuffers(1, 4<<10)
 	burst := bytes.Repeat([]byte(PingFrame), 1000)

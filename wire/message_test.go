@@ -75,6 +75,8 @@ func TestParseMessageMetadata(t *testing.T) {
 		{"cut off", required + "0a05", false},
 		{"endless varint", required + "48 ffffffffffffffffffffff", false},
 		{"field 0", required + "0000", false},
+		{"field 2^29", required + "80808080 10 00", false},
+		{"field 2^29-1", required + "f8ffffff0f 00", true},
 		{"group never ended", required + "fb01", false},
 		{"group", required + "a306 0801 a406", true},
 		{"fixed32 and fixed64", required + "a50600000000 a1060000000000000000", true},

@@ -36,6 +36,7 @@ func TestReaderBounds(t *testing.T) {
 		{"4 GiB", sizes(math.MaxUint32, 2, 8, 18), wire.ErrTooLarge},
 		{"total 0", sizes(0, 0), wire.ErrMalformed},
 		{"total 3", sizes(3, 0), wire.ErrMalformed},
+		{"total 3 with a command", sizes(3, 1, 8), wire.ErrMalformed},
 		{"command 0", sizes(4, 0), wire.ErrMalformed},
 		{"command 0 with payload", sizes(10, 0, 8, 18, 0, 0, 0, 0), wire.ErrMalformed},
 		{"command beyond frame", sizes(10, 7, 8, 18, 0, 0, 0, 0), wire.ErrMalformed},
@@ -168,7 +169,9 @@ func (s *sequence) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	part := s.parts[0]
-	s.parts = s.parts[1:]
+	if g, ok := part.(*together); !ok || len(g.b) <= len(p) {
+		s.parts = s.parts[1:]
+	}
 	return part.Read(p)
 }
 
@@ -248,6 +251,40 @@ func (e *endless) Read(p []byte) (int, error) {
 	}
 	e.at = (e.at + n) % total
 	return n, nil
+}
+
+// TestReaderKeepsErrors: an error that comes together with bytes is told once they
+// are used up, also by a source that would not tell it again.
+func TestReaderKeepsErrors(t *testing.T) {
+	broken := errors.New("broken")
+	large := append(sizes(4+3000, 2, 8, 6), make([]byte, 2998)...)
+	for name, frame := range map[string][]byte{"buffered": []byte(wire.PingFrame), "straight": large} {
+		r := wire.NewReader(&sequence{[]io.Reader{&together{frame, broken}, strings.NewReader(wire.PingFrame)}}, 1<<20)
+		h, err := r.Next()
+		if err == nil {
+			err = r.ReadBody(make([]byte, h.Body()))
+		}
+		if err == nil {
+			_, err = r.Next()
+		}
+		if err != broken {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// together gives all its bytes, and the error with the last of them.
+type together struct {
+	b   []byte
+	err error
+}
+
+func (g *together) Read(p []byte) (int, error) {
+	n := copy(p, g.b)
+	if g.b = g.b[n:]; len(g.b) > 0 {
+		return n, nil
+	}
+	return n, g.err
 }
 
 // TestReaderStubborn: a source that gives neither bytes nor an error ends.

@@ -154,6 +154,9 @@ func TestProxyBlackholeEnd(t *testing.T) {
 	if err := s.server.ExpectClose(); err != nil {
 		t.Error(err)
 	}
+	late := s.dial()
+	s.say(late, 5)
+	s.hear(s.accept(), 5) // the next that the server gets, behind the first
 	s.say(lonely, 2)
 	s.eventually(func() bool { return s.proxy.Counts(wiretest.Pass).Lost[wiretest.Up] == 1 }, "not swallowed")
 }
