@@ -118,7 +118,10 @@ func TestParseAckLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var r wire.Redeliver
+	r := wire.Redeliver{IDs: make([]wire.MessageID, 100)}
+	if r.Shrink(); cap(r.IDs) > 8 {
+		t.Errorf("room for %d ids after Shrink", cap(r.IDs))
+	}
 	redeliver := &pulsarpb.CommandRedeliverUnacknowledgedMessages{ConsumerId: proto.Uint64(1), MessageIds: ackOf(append(ids, nil)...).MessageId}
 	if err := wire.ParseRedeliver(commandBytes(t, redeliver), &r); !errors.Is(err, wire.ErrTooLarge) {
 		t.Errorf("redeliver: %v", err)

@@ -47,6 +47,9 @@ func TestDumpBroken(t *testing.T) {
 		{"not protobuf", sizes(7, 3, 0xff, 0xff, 0xff), []string{"?", "ffffff"}},
 		{"unknown type", sizes(6, 2, 8, 99), []string{"99 {}"}},
 		{"unknown field", sizes(13, 9, 8, 13, 0x6a, 5, 8, 7, 0x98, 6, 5), []string{"SUCCESS {request_id:7 99:5}"}},
+		{"packed list", framed(packedAck([]byte{5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})), []string{"entryId:2 ack_set:[5, -1]}"}},
+		{"packed garbage", framed(packedAck([]byte{5, 0xff})), []string{"ack_set:[5 ?]"}},
+		{"fixed numbers", sizes(20, 16, 8, 13, 0x6a, 12, 8, 7, 0x99, 6, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f), []string{"SUCCESS {request_id:7 99:1}"}},
 		{"field cut off", sizes(10, 6, 8, 13, 0x6a, 2, 8, 0xff), []string{"SUCCESS {", "malformed"}},
 		{"no metadata", frameOf(t, send, []byte{1, 2}), []string{"SEND {producer_id:1 sequence_id:2} crc=absent ? ", "malformed metadata"}},
 		{"broker entry cut off", frameOf(t, send, []byte{0x0e, 2, 0, 0, 0, 9}), []string{"SEND {", "broker entry metadata"}},
@@ -64,6 +67,11 @@ func TestDumpBroken(t *testing.T) {
 			t.Errorf("%s: %s", c.name, got)
 		}
 	}
+}
+
+// framed puts any bytes into a frame as its command.
+func framed(cmd []byte) []byte {
+	return append(sizes(uint32(4+len(cmd)), uint32(len(cmd))), cmd...)
 }
 
 // TestDumpBounded: a line stays readable whatever the frame holds.

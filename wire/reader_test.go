@@ -189,6 +189,8 @@ func TestReaderForeign(t *testing.T) {
 		{"MQTT 3.1", "\x10\x0e\x00\x06MQIsdp\x03\x02\x00\x3c\x00\x00", "MQTT"},
 		{"PROXY v1", "PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n", "PROXY"},
 		{"PROXY v2", "\r\n\r\n\x00\r\nQUIT\n", "PROXY"},
+		{"SSH", "SSH-2.0-x\r\n", "SSH"},
+		{"AMQP", "AMQP\x00\x00\x09\x01", "AMQP"},
 		{"garbage", "\xff\xff\xff\xff\xff\xff\xff\xff", ""},
 		{"first byte of MQTT only", "\x10\x80\x80\x80\x80", ""},
 	} {
