@@ -41,7 +41,6 @@ func (op *appendOp) admit(g *group) error {
 		return fmt.Errorf("append to %s: %w", op.l.topic.name, edge.ErrBadRequest)
 	}
 	g.needs = true
-	g.appends += size
 	return nil
 }
 

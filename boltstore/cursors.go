@@ -45,6 +45,9 @@ func (g *group) askCursors() {
 	}
 }
 
+// cursorWeight counts for a cursor's save in its group.
+const cursorWeight = 256
+
 // saveCursorOp is a save whose caller waits for it.
 type saveCursorOp struct {
 	l     *ledger
@@ -63,7 +66,7 @@ func (l *ledger) SaveCursor(name string, state func() edge.CursorState, done fun
 }
 
 func (op *saveCursorOp) ledger() *ledger    { return op.l }
-func (op *saveCursorOp) size() int          { return 0 }
+func (op *saveCursorOp) size() int          { return cursorWeight }
 func (op *saveCursorOp) apply(*group) error { return nil }
 func (op *saveCursorOp) finish(err error)   { answer(op.done, err) }
 
@@ -88,7 +91,7 @@ func (l *ledger) DeleteCursor(name string, done func(error)) {
 }
 
 func (op *deleteCursorOp) ledger() *ledger    { return op.l }
-func (op *deleteCursorOp) size() int          { return 0 }
+func (op *deleteCursorOp) size() int          { return cursorWeight }
 func (op *deleteCursorOp) apply(*group) error { return nil }
 func (op *deleteCursorOp) finish(err error)   { answer(op.done, err) }
 

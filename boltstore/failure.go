@@ -40,7 +40,7 @@ func (s *Store) setFailure(err error) {
 // retryIn tells how long to wait for the next repair.
 func (s *Store) retryIn() (time.Duration, bool) {
 	f := s.failing.Load()
-	if f == nil {
+	if f == nil || s.hopeless {
 		return 0, false
 	}
 	return max(0, time.Until(f.next)), true
@@ -49,7 +49,7 @@ func (s *Store) retryIn() (time.Duration, bool) {
 // repairIfDue tries to bring a failed main file back, and reports whether it is.
 func (s *Store) repairIfDue() bool {
 	f := s.failing.Load()
-	if time.Now().Before(f.next) {
+	if time.Now().Before(f.next) || s.hopeless {
 		return false
 	}
 	err := s.repair()

@@ -25,6 +25,7 @@ type group struct {
 	now     int64 // ms since 1970
 
 	appends int   // bytes that the admitted appends add to files, with overhead
+	others  int   // the same of all else
 	data    int64 // bytes of entries
 	full    error // why appends find no space
 	needs   bool  // a transaction is needed
@@ -66,15 +67,34 @@ func (g *group) run() error {
 func (g *group) admit() {
 	g.late = slices.DeleteFunc(g.late, func(d dirtyCursor) bool { return d.ledger.closed })
 	for i, op := range g.ops {
-		g.errs[i] = op.admit(g)
+		if g.errs[i] = op.admit(g); g.errs[i] == nil {
+			g.weigh(op)
+		}
 	}
 	for _, d := range g.late {
 		g.noteSave(d.ledger, d.name, d.state)
 	}
 }
 
-// space makes sure that what the appends need is written space, or refuses them.
+// weigh counts what an operation adds to the file.
+func (g *group) weigh(op operation) {
+	if _, ok := op.(*appendOp); ok {
+		g.appends += op.size()
+	} else {
+		g.others += op.size()
+	}
+}
+
+// cursorBytes is what a cursor is expected to take with the path to it.
+const cursorBytes = 2 * pageSize
+
+// space makes sure that what the appends need is written space, or refuses them. All
+// else may use the reserve.
 func (g *group) space() error {
+	if !g.needs && len(g.cursors) == 0 {
+		return nil
+	}
+	g.store.makeTail(int64(g.others + len(g.cursors)*cursorBytes))
 	if g.appends == 0 {
 		return nil
 	}

@@ -10,7 +10,8 @@ import (
 //
 //	meta     format, ids, uptime, the list of volumes (meta.go)
 //	records  topic number → record
-//	values   small values of the broker by key
+//	values   small values of the broker by key (values.go)
+//	large    those above a page, each in a bucket of its own
 //	dead     what was crossed off and still takes pages (sweep.go)
 //	t‹n›     topic number n
 //
@@ -27,6 +28,7 @@ var (
 	bucketMeta      = []byte("meta")
 	bucketRecords   = []byte("records")
 	bucketValues    = []byte("values")
+	bucketLarge     = []byte("large")
 	bucketDead      = []byte("dead")
 	bucketCursors   = []byte("c")
 	bucketProps     = []byte("p")

@@ -19,6 +19,10 @@ type openOp struct {
 	done     chan error // capacity 1
 }
 
+// openBytes counts for a topic's opening in its group, as if it were created: a group
+// then holds so many that its transaction stays small.
+const openBytes = 4 * pageSize
+
 // OpenLedger implements edge.Store. It waits for its place in line.
 func (s *Store) OpenLedger(name edge.TopicName, reserved []string) (edge.Ledger, error) {
 	op := &openOp{s: s, name: name, reserved: reserved, done: make(chan error, 1)}
@@ -30,7 +34,7 @@ func (s *Store) OpenLedger(name edge.TopicName, reserved []string) (edge.Ledger,
 }
 
 func (op *openOp) ledger() *ledger  { return nil }
-func (op *openOp) size() int        { return 0 }
+func (op *openOp) size() int        { return openBytes }
 func (op *openOp) finish(err error) { op.done <- err }
 
 func (op *openOp) admit(g *group) error {
@@ -212,7 +216,7 @@ func (s *Store) DeleteLedger(name edge.TopicName, done func(error)) {
 }
 
 func (op *deleteOp) ledger() *ledger  { return nil }
-func (op *deleteOp) size() int        { return 0 }
+func (op *deleteOp) size() int        { return pageSize }
 func (op *deleteOp) finish(err error) { answer(op.done, err) }
 
 func (op *deleteOp) admit(g *group) error {

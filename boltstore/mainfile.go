@@ -35,7 +35,7 @@ func (s *Store) writeMain(temp string, fill func(db *bbolt.DB) error) error {
 	}
 	db.NoSync = true // one sync at the end makes all of it durable
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{bucketMeta, bucketRecords, bucketValues, bucketDead} {
+		for _, name := range [][]byte{bucketMeta, bucketRecords, bucketValues, bucketLarge, bucketDead} {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ func Open(o Options) (*Store, error) {
 	s := &Store{
 		opts: o, lock: lock, queue: newQueue(), shelf: newShelf(), started: time.Now(),
 		closing: make(chan struct{}), done: make(chan struct{}),
-		topics: map[edge.TopicName]*topic{}, volumes: map[uint64]*volume{},
+		topics: map[edge.TopicName]*topic{}, volumes: map[uint64]*volume{}, stuck: map[uint64]bool{},
 		zeros: make([]byte, 256<<10), nextTopic: 1,
 	}
 	if err := s.openFiles(); err != nil {

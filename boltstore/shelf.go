@@ -42,12 +42,17 @@ func (h *shelf) mainFile() *file {
 	return h.main
 }
 
+// get returns a file, or nil.
+func (h *shelf) get(number uint64) *file {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.files[number]
+}
+
 // take returns a file for reading and closes the idlest of the others when too many
 // are open.
 func (h *shelf) take(number uint64) (*file, error) {
-	h.mu.Lock()
-	f := h.files[number]
-	h.mu.Unlock()
+	f := h.get(number)
 	if f == nil {
 		return nil, fmt.Errorf("file %d: %w", number, edge.ErrGone)
 	}

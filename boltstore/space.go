@@ -81,6 +81,19 @@ func (s *Store) makeRoom(bytes int64) error {
 	return fmt.Errorf("%w: files take %d of %d bytes", edge.ErrStoreFull, s.fileBytes(), s.opts.FileLimit)
 }
 
+// makeTail grows the file, if it can, when what is not an append may not find pieces
+// large enough. It needs no success: then the reserve has to do.
+func (s *Store) makeTail(bytes int64) {
+	p := &s.space
+	need := bytes + commitPages*pageSize
+	if p.tail() >= need || p.free >= p.reserve+2*need {
+		return
+	}
+	if err := s.growTo(min(p.high+need+p.step, s.opts.FileLimit-s.volumeBytes())); err != nil {
+		s.log().Debug("main file does not grow", "error", err)
+	}
+}
+
 // growTo writes zeros behind the end of the main file up to a size.
 func (s *Store) growTo(size int64) error {
 	p := &s.space

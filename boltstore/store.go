@@ -37,19 +37,25 @@ type Store struct {
 	failing atomic.Pointer[failure]
 
 	// The committer's own.
-	main        *file
-	space       space
-	ids         *ids
-	volumes     map[uint64]*volume
-	nextTopic   uint64
-	active      int64 // topics whose open ledger has entries
-	confirmed   uint64
-	groups      int
-	sweeping    bool
-	uptimeBase  int64
-	uptimeNoted int64
-	arena       []byte // values of the transaction under way
-	zeros       []byte
+	main         *file
+	space        space
+	ids          *ids
+	volumes      map[uint64]*volume
+	nextTopic    uint64
+	active       int64 // topics whose open ledger has entries
+	confirmed    uint64
+	groups       int
+	sweeping     bool
+	hopeless     bool // a failure that only a restart ends
+	uptimeBase   int64
+	uptimeNoted  int64
+	moving       *mover
+	thinning     *walker
+	topicByKey   map[uint64]*topic // for the walk under way
+	stuck        map[uint64]bool   // volumes that cannot be moved
+	compactAfter time.Time
+	arena        []byte // values of the transaction under way
+	zeros        []byte
 }
 
 // Records implements edge.Store.

@@ -74,3 +74,12 @@ func (s *Store) failCommits(err error) {
 	}
 	s.opts.hooks.refuse.Store(&err)
 }
+
+// TestContractTurningOver runs the contract on a store whose main file is small, so
+// that data moves into volumes all the time.
+func TestContractTurningOver(t *testing.T) {
+	edgetest.TestStore(t, harness(func(o *Options) {
+		o.VolumeBytes = 1 << 20
+		o.GroupBytes = 64 << 10
+	}))
+}

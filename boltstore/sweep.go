@@ -99,10 +99,5 @@ func sweepLedger(topic *bbolt.Bucket, key []byte, budget int) (int, bool, error)
 	if k == nil {
 		return budget - len(keys), true, topic.DeleteBucket(key)
 	}
-	for _, k := range keys {
-		if err := led.DeleteBucket(k); err != nil {
-			return 0, false, err
-		}
-	}
-	return 0, false, nil
+	return 0, false, deleteBuckets(led, keys)
 }

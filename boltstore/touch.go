@@ -165,7 +165,7 @@ func (w *touch) activeNow() int64 {
 
 // show replaces what readers of the open ledger see.
 func (w *touch) show() {
-	if w.led == nil || w.deleted {
+	if w.led == nil || w.deleted || w.topic.led != w.led {
 		return
 	}
 	if w.marked {

@@ -17,7 +17,7 @@ func (l *ledger) Trim(before edge.Position, done func(error)) {
 }
 
 func (op *trimOp) ledger() *ledger  { return op.l }
-func (op *trimOp) size() int        { return 0 }
+func (op *trimOp) size() int        { return pageSize }
 func (op *trimOp) finish(err error) { answer(op.done, err) }
 
 func (op *trimOp) admit(g *group) error {
@@ -63,7 +63,12 @@ func (g *group) drop(w *touch, p *place) error {
 		return err
 	}
 	if p.file != g.store.main.number {
-		return g.leaveVolume(p)
+		if err := g.leaveVolume(p); err != nil {
+			return err
+		}
+		if b.Bucket(ledgerKey(p.span.Ledger)) == nil {
+			return nil
+		} // or else it was on its way out of the volume
 	}
 	return g.bury(append(topicKey(w.topic.key), ledgerKey(p.span.Ledger)...))
 }
@@ -78,7 +83,7 @@ type rollOp struct {
 func (l *ledger) Roll(done func(error)) { l.store.queue.put(&rollOp{l, done}) }
 
 func (op *rollOp) ledger() *ledger  { return op.l }
-func (op *rollOp) size() int        { return 0 }
+func (op *rollOp) size() int        { return pageSize }
 func (op *rollOp) finish(err error) { answer(op.done, err) }
 
 func (op *rollOp) admit(g *group) error {

@@ -50,14 +50,28 @@ func (s *Store) turnOver() error {
 	high := s.space.high
 	f := &file{number: next, path: s.path(next)}
 	if err := s.mountMain(f); err != nil {
-		s.setFailure(err)
-		return err
+		return s.turnBack(f, err)
 	}
 	s.volumes[old.number] = &volume{number: old.number, ledgers: c.ledgers, bytes: c.bytes, name: fileName(old.number)}
-	s.sweeping = false
+	s.sweeping, s.moving, s.thinning = false, nil, nil
 	s.shelf.put(f, true)
 	s.log().Info("main file is full, a new one takes its place", "volume", fileName(old.number), "main", fileName(next))
 	return errors.Join(s.retire(old, high), s.ids.write(s.ids.end, next), s.dropIfEmpty(s.volumes[old.number]))
+}
+
+// turnBack takes a new main file away that could not be opened. If that fails too, two
+// files would both be the main one: nothing is changed any more until a restart.
+func (s *Store) turnBack(f *file, cause error) error {
+	err := errors.Join(f.close(), os.Remove(f.path), syncDir(s.opts.Path))
+	if err == nil {
+		err = s.openGrower(s.main)
+	}
+	if err != nil {
+		cause = errors.Join(cause, err)
+		s.setFailure(cause)
+		s.hopeless = true
+	}
+	return cause
 }
 
 // retire closes the writing handle of what is a volume now, and gives the space
@@ -127,6 +141,9 @@ func (s *Store) carryMeta(c *carrier, tx *bbolt.Tx) error {
 func (c *carrier) values(db *bbolt.DB) error {
 	return db.Update(func(tx *bbolt.Tx) error {
 		return c.from.view(func(old *bbolt.Tx) error {
+			if err := copyBucket(tx.Bucket(bucketLarge), old.Bucket(bucketLarge)); err != nil {
+				return err
+			}
 			return copyBucket(tx.Bucket(bucketValues), old.Bucket(bucketValues))
 		})
 	})

@@ -34,13 +34,57 @@ func (op *valueOp) admit(g *group) error {
 	return nil
 }
 
+// smallValue is the largest value that lies beside others: a leaf is written as a
+// whole when one of its values changes.
+const smallValue = 1 << 10
+
+// The first byte of a stored value says whether it follows or lies in the bucket of
+// large ones.
+const (
+	valueHere = iota
+	valueLarge
+)
+
 func (op *valueOp) apply(g *group) error {
 	g.changed = true
-	b := g.tx.Bucket(bucketValues)
-	if op.value == nil {
-		return b.Delete([]byte(op.key))
+	key := []byte(op.key)
+	small, large := g.tx.Bucket(bucketValues), g.tx.Bucket(bucketLarge)
+	if large.Bucket(key) != nil {
+		if err := large.DeleteBucket(key); err != nil {
+			return err
+		}
 	}
-	return b.Put([]byte(op.key), seal(slices.Clone(op.value)))
+	switch {
+	case op.value == nil:
+		return small.Delete(key)
+	case len(op.value) <= smallValue:
+		return small.Put(key, seal(append([]byte{valueHere}, op.value...)))
+	}
+	b, err := large.CreateBucket(key)
+	if err != nil {
+		return err
+	}
+	if err := b.Put(keyValue, seal(slices.Clone(op.value))); err != nil {
+		return err
+	}
+	return small.Put(key, seal([]byte{valueLarge}))
+}
+
+// readValue copies the value that is stored under a key as v.
+func readValue(tx *bbolt.Tx, key, v []byte) ([]byte, error) {
+	raw, err := unseal(v)
+	if err != nil || len(raw) == 0 {
+		return nil, errDamaged
+	}
+	if raw[0] == valueLarge {
+		b := tx.Bucket(bucketLarge).Bucket(key)
+		if b == nil {
+			return nil, errDamaged
+		}
+		raw, err = unseal(b.Get(keyValue))
+		return slices.Clone(raw), err
+	}
+	return slices.Clone(raw[1:]), nil
 }
 
 // scanPiece bounds what one read transaction of a scan collects.
@@ -65,9 +109,9 @@ func (s *Store) ScanValues(prefix string, visit func(key string, value []byte) b
 					return nil
 				}
 				from = append(append(from[:0:0], k...), 0)
-				if raw, err := unseal(v); err == nil {
-					piece = append(piece, pair{string(k), slices.Clone(raw)})
-					size += len(k) + len(v)
+				if value, err := readValue(tx, k, v); err == nil {
+					piece = append(piece, pair{string(k), value})
+					size += len(k) + len(value)
 				}
 			}
 			return nil

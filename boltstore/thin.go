@@ -1,0 +1,141 @@
+package boltstore
+
+import (
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"wayside/edge"
+)
+
+// wanted knows which entries of a topic some cursor has not acknowledged.
+type wanted struct {
+	states []edge.CursorState
+}
+
+// maxWanted bounds the cursors that thinning looks at; a topic with more is left alone.
+const maxWanted = 256
+
+func newWanted(states []edge.CursorState) *wanted {
+	if len(states) == 0 || len(states) > maxWanted {
+		return &wanted{}
+	}
+	return &wanted{states}
+}
+
+// dead reports whether every cursor has acknowledged all entries of a chunk. Without
+// a cursor nothing is dead: somebody keeps it for a reason not known here.
+func (w *wanted) dead(ledger int64, key, value []byte) bool {
+	n, ok := keyNumber(key, 0)
+	if !ok || len(w.states) == 0 {
+		return false
+	}
+	c, err := openChunk(ledger, int64(n), value)
+	if err != nil {
+		return false
+	}
+	for i := range w.states {
+		if !acknowledged(&w.states[i], ledger, c.first, c.last()) {
+			return false
+		}
+	}
+	return true
+}
+
+// acknowledged reports whether a state covers a run of entries.
+func acknowledged(s *edge.CursorState, ledger, first, last int64) bool {
+	if !s.MarkDelete.Less(edge.Position{Ledger: ledger, Entry: last}) {
+		return true
+	}
+	if s.MarkDelete.Ledger == ledger {
+		first = max(first, s.MarkDelete.Entry+1)
+	}
+	i, _ := slices.BinarySearchFunc(s.Holes, edge.Position{Ledger: ledger, Entry: first}, func(r edge.Run, p edge.Position) int {
+		return edge.Position{Ledger: r.Ledger, Entry: r.Last}.Compare(p)
+	})
+	return i < len(s.Holes) && s.Holes[i].Ledger == ledger && s.Holes[i].First <= first && last <= s.Holes[i].Last
+}
+
+// thinStep deletes the dead chunks of one topic's closed ledgers in the main file, up
+// to a bound. It reports false when a pass over all topics has ended.
+func (s *Store) thinStep() bool {
+	if s.thinning == nil {
+		w := s.walkTopics()
+		s.thinning = &w
+	}
+	for range moveLooked {
+		t := s.nextTopicOf(s.thinning)
+		if t == nil {
+			s.thinning = nil
+			s.compactAfter = time.Now().Add(compactWait)
+			return false
+		}
+		if t.rec.closed == 0 || t.rec.cursors == 0 {
+			continue
+		}
+		found, err := s.thin(t)
+		if err != nil {
+			s.log().Warn("thinning a topic failed", "topic", t.name.String(), "error", err)
+		}
+		if found {
+			return true
+		}
+	}
+	return true
+}
+
+// thin deletes dead chunks of a topic in one transaction; when the bound is met the
+// topic comes up again in the next pass.
+func (s *Store) thin(t *topic) (found bool, err error) {
+	places, states, err := s.topicPlaces(t)
+	if err != nil {
+		return false, err
+	}
+	live := newWanted(states)
+	for _, p := range places {
+		if p.file != s.main.number {
+			continue
+		}
+		keys, err := s.deadChunks(t, p.span.Ledger, live)
+		if err != nil || len(keys) == 0 {
+			continue
+		}
+		return true, s.change(func(g *group) error {
+			b, err := g.bucket(t)
+			if err != nil {
+				return err
+			}
+			led := b.Bucket(ledgerKey(p.span.Ledger))
+			if led == nil {
+				return nil
+			}
+			g.changed = true
+			return deleteBuckets(led, keys)
+		})
+	}
+	return false, nil
+}
+
+// deadChunks lists at most sweepChunks dead chunks of a ledger.
+func (s *Store) deadChunks(t *topic, id int64, live *wanted) (keys [][]byte, err error) {
+	err = s.viewLedger(t, s.main.number, id, func(b *bbolt.Bucket) error {
+		cur := b.Cursor()
+		for k, _ := cur.First(); k != nil && len(keys) < sweepChunks; k, _ = cur.Next() {
+			if live.dead(id, k, chunkValue(b, k)) {
+				keys = append(keys, slices.Clone(k))
+			}
+		}
+		return nil
+	})
+	return keys, err
+}
+
+func deleteBuckets(b *bbolt.Bucket, keys [][]byte) error {
+	for _, k := range keys {
+		if err := b.DeleteBucket(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
