@@ -42,7 +42,7 @@ func (m *Main) command() *cobra.Command {
 	root.SetOut(m.Stdout)
 	root.SetErr(m.Stderr)
 	root.AddCommand(
-		m.configCommand(),
+		m.serveCommand(), m.configCommand(), m.statusCommand(),
 		m.produceCommand(), m.consumeCommand(), m.demoCommand(),
 		m.versionCommand(), m.manCommand(root),
 	)

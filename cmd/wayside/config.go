@@ -50,11 +50,14 @@ type Config struct {
 
 // Route is one entry of uplink.routes.
 type Route struct {
+	Name        string // "": made of From by the uplink
 	From        string
 	To          string
 	Forward     string // stored or acknowledged
 	By          string // subscription, with acknowledged only
 	Compression string
+	Provenance  string
+	Park        string
 }
 
 // defaultConfig is what holds where neither file nor flag say otherwise. The same
@@ -77,4 +80,9 @@ func defaultConfig() Config {
 	return c
 }
 
-func defaultRoute() Route { return Route{Forward: "stored", Compression: "none"} }
+func defaultRoute() Route {
+	return Route{
+		To: "{tenant}/{namespace}/{topic}", Forward: "stored", Compression: "none", Provenance: "id",
+		Park: "{tenant}/{namespace}/wayside.parked",
+	}
+}

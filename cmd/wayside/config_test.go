@@ -78,7 +78,9 @@ func TestConfigErrors(t *testing.T) {
 		{"routes to nowhere", "uplink:\n  routes: [{from: a, to: b}]\n", "f.yaml:2:11: uplink.routes: leads nowhere, set uplink.url (\"\" keeps the routes at rest)"},
 		{"nothing to forward", "uplink:\n  url: pulsar://c:1\n", "f.yaml:2:8: uplink.url: is set, but uplink.routes names nothing to forward"},
 		{"route's key", "uplink:\n  url: pulsar://c:1\n  routes:\n    - {from: a, too: b}\n", "f.yaml:4:17: uplink.routes[0].too: unknown key, did you mean uplink.routes[0].to?"},
-		{"route without target", "uplink:\n  url: pulsar://c:1\n  routes:\n    - from: a\n", "f.yaml:4:7: uplink.routes[0]: lacks to, the topic in the cloud"},
+		{"placeholder", "uplink:\n  url: pulsar://c:1\n  routes:\n    - {from: a, to: \"{edje}\"}\n", "f.yaml:4:7: uplink.routes[0]: route a: to: \"{edje}\": unknown placeholder {edje}: there are {edge}, {tenant}, {namespace}, {topic} and {1}, {2} …"},
+		{"two routes of one name", "uplink:\n  url: pulsar://c:1\n  routes:\n    - {from: a, to: b}\n    - {from: a, to: c}\n", "f.yaml:4:5: uplink.routes: route a: there are two of this name, give each its own"},
+		{"loop", "uplink:\n  url: pulsar://localhost:6650\n  routes:\n    - {from: \"a*\", to: \"a-{topic}\"}\n", "f.yaml:4:5: uplink.routes: route aany: writes to this very broker, where route aany forwards a*: a loop"},
 		{"route without source", "uplink:\n  url: pulsar://c:1\n  routes:\n    - to: a\n", "f.yaml:4:7: uplink.routes[0]: lacks from, the topic or pattern to forward"},
 		{"route without by", "uplink:\n  url: pulsar://c:1\n  routes:\n    - {from: a, to: b, forward: acknowledged}\n", "f.yaml:4:7: uplink.routes[0]: lacks by, the subscription whose acknowledgements are meant"},
 		{"route with by", "uplink:\n  url: pulsar://c:1\n  routes:\n    - {from: a, to: b, by: c}\n", "f.yaml:4:7: uplink.routes[0].by: goes with forward: acknowledged only"},
@@ -171,8 +173,8 @@ func TestConfigPrecedence(t *testing.T) {
 	want.Log.Level = "warn"
 	want.Uplink.URL, want.Uplink.Token = "pulsar://cloud:6650", "s3cret"
 	want.Uplink.Routes = []Route{
-		{From: "a", To: "x-{edge}", Forward: "stored", Compression: "none"},
-		{From: "b", To: "y", Forward: "acknowledged", By: "archive", Compression: "zstd"},
+		{From: "a", To: "x-{edge}", Forward: "stored", Compression: "none", Provenance: "id", Park: "{tenant}/{namespace}/wayside.parked"},
+		{From: "b", To: "y", Forward: "acknowledged", By: "archive", Compression: "zstd", Provenance: "id", Park: "{tenant}/{namespace}/wayside.parked"},
 	}
 	if !reflect.DeepEqual(s.Config, want) {
 		t.Errorf("got %+v\nwant %+v", s.Config, want)

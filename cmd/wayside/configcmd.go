@@ -126,7 +126,7 @@ func (s *settings) showKey(w io.Writer, name string, k key[Config]) {
 		s.showRoutes(w, name)
 		return
 	}
-	value := plain(k.tags[0], k.get(&s.Config))
+	value := plain(k.tags, k.get(&s.Config))
 	if k.secret && k.get(&s.Config) != "" {
 		value = `"***"`
 	}
@@ -144,7 +144,7 @@ func (s *settings) showRoutes(w io.Writer, name string) {
 		var members []string
 		for _, k := range routeKeys() {
 			if text := k.get(&s.Uplink.Routes[i]); text != "" {
-				members = append(members, k.path+": "+plain(k.tags[0], text))
+				members = append(members, k.path+": "+plain(k.tags, text))
 			}
 		}
 		at := s.origin(fmt.Sprintf("uplink.routes[%d]", i))
@@ -162,8 +162,8 @@ func showLine(w io.Writer, text string, from place) {
 
 // plain writes a scalar as YAML would have it: texts that could be read as something
 // else are quoted.
-func plain(tag, text string) string {
-	if tag != "!!str" {
+func plain(tags []string, text string) string {
+	if len(tags) > 1 || tags[0] != "!!str" {
 		return text
 	}
 	if strings.ContainsAny(text, "{}[],") {

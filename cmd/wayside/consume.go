@@ -27,8 +27,8 @@ func (m *Main) consumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "consume TOPIC",
 		Short: "Subscribe, print and acknowledge",
-		Long: "With -s the subscription is durable: what it has not acknowledged waits for it. Without -s it ends with the " +
-			"command and leaves nothing behind.",
+		Long: "With -s the subscription is durable: what it has not acknowledged waits for it. Without -s a reader is used, which " +
+			"leaves nothing behind.",
 		Example: "  wayside consume temperature\n  wayside consume temperature -s display --from earliest -n 10 --json",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -37,47 +37,77 @@ func (m *Main) consumeCommand() *cobra.Command {
 	flags.StringVarP(&f.subscription, "subscription", "s", "", "durable subscription `NAME`")
 	flags.StringVarP(&f.kind, "type", "t", "exclusive", "`TYPE` of the subscription: exclusive, shared, failover or key_shared")
 	flags.IntVarP(&f.count, "count", "n", 0, "end after `COUNT` messages")
-	flags.StringVar(&f.from, "from", "latest", "where a new subscription begins: earliest or latest")
+	flags.StringVar(&f.from, "from", "latest", "where a reader or a new subscription begins: earliest or latest")
 	flags.BoolVar(&f.asJSON, "json", false, "print each message with everything it has, as a line of JSON")
-	c.RunE = func(c *cobra.Command, args []string) error { return m.consume(c.Context(), args[0], f) }
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := f.check(c.Flags().Changed("type")); err != nil {
+			return err
+		}
+		return m.consume(c.Context(), args[0], f)
+	}
 	return c
 }
 
-// options turns the flags into those of the official client.
-func (f *consumeFlags) options(topic string) (pulsar.ConsumerOptions, error) {
-	kinds := map[string]pulsar.SubscriptionType{
-		"exclusive": pulsar.Exclusive, "shared": pulsar.Shared, "failover": pulsar.Failover, "key_shared": pulsar.KeyShared,
-	}
-	starts := map[string]pulsar.SubscriptionInitialPosition{
-		"earliest": pulsar.SubscriptionPositionEarliest, "latest": pulsar.SubscriptionPositionLatest,
-	}
-	kind, kindOK := kinds[f.kind]
-	start, startOK := starts[f.from]
+// inflow is where messages come from: a durable subscription, or a reader, which leaves
+// nothing behind.
+type inflow struct {
+	next  func(context.Context) (pulsar.Message, error)
+	done  func(pulsar.Message) error
+	close func()
+}
+
+func (f *consumeFlags) check(kindGiven bool) error {
+	_, kindOK := subscriptionKinds()[f.kind]
 	switch {
 	case !kindOK:
-		return pulsar.ConsumerOptions{}, failed(exitUsage, "wrong usage", "-t "+f.kind, "write exclusive, shared, failover or key_shared")
-	case !startOK:
-		return pulsar.ConsumerOptions{}, failed(exitUsage, "wrong usage", "--from "+f.from, "write earliest or latest")
+		return failed(exitUsage, "wrong usage", "-t "+f.kind, "write exclusive, shared, failover or key_shared")
+	case kindGiven && f.subscription == "":
+		return failed(exitUsage, "wrong usage", "-t "+f.kind, "it goes with -s, the subscription's name")
+	case f.from != "earliest" && f.from != "latest":
+		return failed(exitUsage, "wrong usage", "--from "+f.from, "write earliest or latest")
 	case f.count < 0:
-		return pulsar.ConsumerOptions{}, failed(exitUsage, "wrong usage", "-n", "write a number that is not negative")
+		return failed(exitUsage, "wrong usage", "-n", "write a number that is not negative")
+	}
+	return nil
+}
+
+func subscriptionKinds() map[string]pulsar.SubscriptionType {
+	return map[string]pulsar.SubscriptionType{
+		"exclusive": pulsar.Exclusive, "shared": pulsar.Shared, "failover": pulsar.Failover, "key_shared": pulsar.KeyShared,
+	}
+}
+
+func (f *consumeFlags) open(client pulsar.Client, topic string) (*inflow, error) {
+	if f.subscription == "" {
+		return f.openReader(client, topic)
 	}
 	o := pulsar.ConsumerOptions{
-		Topic: topic, SubscriptionName: f.subscription, Type: kind, SubscriptionInitialPosition: start,
-		EnableBatchIndexAcknowledgment: true,
+		Topic: topic, SubscriptionName: f.subscription, Type: subscriptionKinds()[f.kind], EnableBatchIndexAcknowledgment: true,
 	}
-	if f.subscription == "" {
-		o.SubscriptionMode = pulsar.NonDurable
-		o.SubscriptionName = fmt.Sprintf("wayside-consume-%d", time.Now().UnixNano())
+	if f.from == "earliest" {
+		o.SubscriptionInitialPosition = pulsar.SubscriptionPositionEarliest
 	}
-	return o, nil
+	consumer, err := client.Subscribe(o)
+	if err != nil {
+		return nil, err
+	}
+	return &inflow{consumer.Receive, consumer.Ack, consumer.Close}, nil
+}
+
+func (f *consumeFlags) openReader(client pulsar.Client, topic string) (*inflow, error) {
+	o := pulsar.ReaderOptions{Topic: topic, StartMessageID: pulsar.LatestMessageID(), SubscriptionRolePrefix: "wayside-consume"}
+	if f.from == "earliest" {
+		o.StartMessageID = pulsar.EarliestMessageID()
+	}
+	reader, err := client.CreateReader(o)
+	if err != nil {
+		return nil, err
+	}
+	return &inflow{reader.Next, func(pulsar.Message) error { return nil }, reader.Close}, nil
 }
 
 func (m *Main) consume(ctx context.Context, topicText string, f *consumeFlags) error {
 	topic, err := topicArgument(topicText)
-	if err != nil {
-		return err
-	}
-	options, err := f.options(topic)
 	if err != nil {
 		return err
 	}
@@ -87,30 +117,30 @@ func (m *Main) consume(ctx context.Context, topicText string, f *consumeFlags) e
 	if err != nil {
 		return err
 	}
-	consumer, err := client.Subscribe(options)
+	in, err := f.open(client, topic)
 	if err != nil {
 		leave(client.Close)
 		return failed(exitFailed, "cannot subscribe", topic, err.Error())
 	}
-	defer leave(consumer.Close, client.Close)
-	return f.receive(ctx, consumer, m.Stdout)
+	defer leave(in.close, client.Close)
+	return f.receive(ctx, in, topic, m.Stdout)
 }
 
 // receive prints, then acknowledges: what could not be printed comes again.
-func (f *consumeFlags) receive(ctx context.Context, consumer pulsar.Consumer, w io.Writer) error {
+func (f *consumeFlags) receive(ctx context.Context, in *inflow, topic string, w io.Writer) error {
 	for n := 0; f.count == 0 || n < f.count; n++ {
-		message, err := consumer.Receive(ctx)
+		message, err := in.next(ctx)
 		if errors.Is(err, context.Canceled) {
 			return nil
 		}
 		if err != nil {
-			return failed(exitFailed, "cannot receive", consumer.Name(), err.Error())
+			return failed(exitFailed, "cannot receive", topic, err.Error())
 		}
 		if err := f.print(w, message); err != nil {
 			return failed(exitFailed, "cannot write", "standard output", err.Error())
 		}
-		if err := consumer.Ack(message); err != nil {
-			return failed(exitFailed, "cannot acknowledge", message.Topic(), err.Error())
+		if err := in.done(message); err != nil {
+			return failed(exitFailed, "cannot acknowledge", topic, err.Error())
 		}
 	}
 	return nil

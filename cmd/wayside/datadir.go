@@ -122,16 +122,28 @@ func fileSystemName(magic int64) (name string, volatile bool) {
 	return fmt.Sprintf("file system 0x%x", magic), false
 }
 
-// make creates the directory if need be; undo takes it away again, if it is still
-// empty.
-func (d *dataDir) make() (undo func(), err error) {
+// warnings are what may lose data later, though everything works now.
+func (d *dataDir) warnings() []string {
+	list := []string{}
+	if d.volatile {
+		list = append(list, "data directory is on "+d.fileSystem+": everything in it is lost at the next restart of the machine")
+	}
+	if d.foreign != "" {
+		list = append(list, "data directory belongs to user "+d.foreign+", who will not be able to use the files made now")
+	}
+	return list
+}
+
+// make creates the directory if need be. undo removes what it made, with all that has
+// come into it: it is for a start that fails before anybody could publish.
+func (d *dataDir) make() (undo func() error, err error) {
 	if d.exists {
-		return func() {}, nil
+		return func() error { return nil }, nil
 	}
 	if err := os.Mkdir(d.path, 0o750); err != nil {
 		return nil, failed(exitFailed, "cannot make the data directory", d.path, reason(err))
 	}
-	return func() { _ = os.Remove(d.path) }, nil
+	return func() error { return os.RemoveAll(d.path) }, nil
 }
 
 // inUse reports whether another process has the store open: it holds a lock on one of

@@ -33,20 +33,38 @@ func failed(code int, what, thing, todo string) *fault {
 	return &fault{code: code, lines: []string{fmt.Sprintf("%s: %s: %s", what, thing, todo)}}
 }
 
-// tell writes an error to people and returns the exit code it stands for. Errors
-// that are no fault come from the command line's parser.
+// tell writes an error to people and returns the exit code it stands for, the first one
+// of several. Errors that are no fault come from the command line's parser.
 func tell(w io.Writer, err error) int {
 	if err == nil {
 		return exitDone
 	}
+	faults := faultsIn(err)
+	if len(faults) == 0 {
+		faults = []*fault{failed(exitUsage, "wrong usage", err.Error(), "see wayside --help")}
+	}
+	for _, f := range faults {
+		for _, line := range f.lines {
+			fmt.Fprintln(w, "wayside:", line)
+		}
+	}
+	return faults[0].code
+}
+
+// faultsIn takes joined errors apart.
+func faultsIn(err error) []*fault {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*fault
+		for _, e := range joined.Unwrap() {
+			all = append(all, faultsIn(e)...)
+		}
+		return all
+	}
 	var f *fault
-	if !errors.As(err, &f) {
-		f = failed(exitUsage, "wrong usage", err.Error(), "see wayside --help")
+	if errors.As(err, &f) {
+		return []*fault{f}
 	}
-	for _, line := range f.lines {
-		fmt.Fprintln(w, "wayside:", line)
-	}
-	return f.code
+	return nil
 }
 
 // reason cuts an error of the operating system down to what it says, without the

@@ -106,10 +106,13 @@ func routeKeys() []key[Route] {
 		return nil
 	}
 	return []key[Route]{
+		bind("name", textKind("a name", required), func(r *Route) *string { return &r.Name }),
 		bind("from", textKind("a topic or pattern", required), func(r *Route) *string { return &r.From }),
 		bind("to", textKind("a topic, with {…} for what varies", required), func(r *Route) *string { return &r.To }),
 		bind("forward", choiceKind("stored", "acknowledged"), func(r *Route) *string { return &r.Forward }),
 		bind("by", textKind("a subscription", required), func(r *Route) *string { return &r.By }),
 		bind("compression", choiceKind("none", "lz4", "zstd"), func(r *Route) *string { return &r.Compression }),
+		bind("provenance", choiceKind("none", "id", "full"), func(r *Route) *string { return &r.Provenance }),
+		bind("park", textKind("a topic, with {…} for what varies", required), func(r *Route) *string { return &r.Park }),
 	}
 }

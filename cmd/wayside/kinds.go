@@ -138,10 +138,17 @@ func checkAddressOrNone(s string) error {
 
 // checkAdvertised admits a host, a host with port, or a pulsar:// URL.
 func checkAdvertised(s string) error {
-	if s == "" || !strings.Contains(s, "://") && !strings.ContainsAny(s, " /@") {
+	switch {
+	case s == "":
 		return nil
+	case strings.Contains(s, "://"):
+		return checkURL(s, "pulsar")
+	case strings.ContainsAny(s, " /@"):
+		return fmt.Errorf("%q is neither a host nor HOST:PORT", s)
+	case strings.Contains(s, ":") && net.ParseIP(strings.Trim(s, "[]")) == nil:
+		return checkAddress(s)
 	}
-	return checkURL(s, "pulsar")
+	return nil
 }
 
 func checkUplinkURL(s string) error {

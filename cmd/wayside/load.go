@@ -184,6 +184,9 @@ func (s *settings) checkUplink(report func(path, format string, args ...any)) {
 	case u.URL != "" && len(u.Routes) == 0:
 		report("uplink.url", "is set, but uplink.routes names nothing to forward")
 	}
+	if len(u.Routes) > 0 {
+		s.checkRoutes(report)
+	}
 	if u.Token != "" && u.TokenFile != "" {
 		report("uplink.auth.token", "and uplink.auth.token_file are both set, keep one")
 	}

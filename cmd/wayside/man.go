@@ -32,6 +32,10 @@ func manCommands(w io.Writer, parent *cobra.Command) {
 		if !c.IsAvailableCommand() || c.Name() == "help" {
 			continue
 		}
+		if c.Name() == "completion" {
+			fmt.Fprintf(w, ".SS %s\n%s.\n", roff(quoted(c.CommandPath()+" SHELL")), roff("Print the completion script for bash, zsh, fish or powershell"))
+			continue
+		}
 		if c.HasAvailableSubCommands() {
 			manCommands(w, c)
 			continue

@@ -158,8 +158,6 @@ func (r *reader) checkRoute(n *yaml.Node, path string, route Route) {
 	switch {
 	case route.From == "":
 		r.report(n, path, "lacks from, the topic or pattern to forward")
-	case route.To == "":
-		r.report(n, path, "lacks to, the topic in the cloud")
 	case route.Forward == "acknowledged" && route.By == "":
 		r.report(n, path, "lacks by, the subscription whose acknowledgements are meant")
 	case route.Forward != "acknowledged" && route.By != "":
