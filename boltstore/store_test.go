@@ -4,15 +4,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"wayside/edge"
 	"wayside/edge/edgetest"
 )
-
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
-}
 
 // testOptions are small, so that tests meet every limit.
 func testOptions(t testing.TB) Options {
