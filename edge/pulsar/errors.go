@@ -34,6 +34,7 @@ func faults() []fault {
 		{edge.ErrSubscriptionNotFound, pulsarpb.ServerError_SubscriptionNotFound, "Subscription does not exist", false},
 		{edge.ErrConsumerNotFound, pulsarpb.ServerError_MetadataError, "Consumer not found", false},
 		{edge.ErrSchemaNotFound, pulsarpb.ServerError_TopicNotFound, "Topic not found or no-schema", true},
+		{edge.ErrMessageNotFound, pulsarpb.ServerError_MetadataError, "Message not found", false},
 		{edge.ErrExists, pulsarpb.ServerError_NotAllowedError, "It exists already", true},
 		{edge.ErrNotEmpty, pulsarpb.ServerError_NotAllowedError, "It is not empty", true},
 		{edge.ErrTopicInUse, pulsarpb.ServerError_ConsumerBusy, "Others are connected", true},

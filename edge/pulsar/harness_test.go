@@ -410,3 +410,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 		}
 	}
 }
+
+func seekTo(consumer, request uint64, ledger, entry int64) *pulsarpb.CommandSeek {
+	return &pulsarpb.CommandSeek{ConsumerId: &consumer, RequestId: &request, MessageId: id(ledger, entry)}
+}

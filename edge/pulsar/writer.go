@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -243,9 +244,10 @@ func (w *writer) arm() time.Time {
 }
 
 // standStill gives back to their subscriptions all entries whose frame was not begun,
-// and tells no room until the client takes bytes again.
+// and tells no room until the client takes bytes again. Only the frame in hand is held.
 func (w *writer) standStill(b *batch) {
 	o := w.out
+	b.retire(o)
 	back := b.shorten()
 	o.mu.Lock()
 	if !o.stalled {
@@ -276,6 +278,30 @@ func (w *writer) standStill(b *batch) {
 	}
 }
 
+// retire lets go of the items that are written.
+func (b *batch) retire(o *outbox) {
+	done := 0
+	for done < len(b.items) && b.end(done) <= b.written {
+		done++
+	}
+	freed := int64(0)
+	for i := range b.items[:done] {
+		freed += b.items[i].cost()
+		b.items[i].d.Grant.Release()
+	}
+	o.free.Add(freed)
+	b.items = slices.Delete(b.items, 0, done)
+	b.starts = slices.Delete(b.starts, 0, done)
+}
+
+// end is where the frame of item i ends.
+func (b *batch) end(i int) int {
+	if i+1 < len(b.starts) {
+		return b.starts[i+1]
+	}
+	return b.size
+}
+
 // shorten takes out of the batch the items whose frames were not begun. What is left
 // to be written no longer needs the batch's buffer.
 func (b *batch) shorten() []item {
@@ -283,11 +309,14 @@ func (b *batch) shorten() []item {
 	for keep > 0 && b.starts[keep-1] >= b.written {
 		keep--
 	}
+	if keep == 0 && len(b.items) > 0 && b.starts[0] == b.written {
+		keep = 1 // something has to be in hand, to see whether the client takes it
+	}
 	end := b.size
 	if keep < len(b.items) {
 		end = b.starts[keep]
 	}
-	back := append([]item(nil), b.items[keep:]...)
+	back := slices.Clone(b.items[keep:])
 	clear(b.items[keep:])
 	b.items, b.starts, b.size = b.items[:keep], b.starts[:keep], end
 	left := end - b.written
@@ -298,7 +327,7 @@ func (b *batch) shorten() []item {
 			continue
 		}
 		if len(v) <= bufferSize { // of the lent buffer, or short enough
-			v = append([]byte(nil), v...)
+			v = slices.Clone(v)
 		}
 		rest = append(rest, v)
 	}
