@@ -44,7 +44,7 @@ func (f *folder) write(level slog.Level, line, cause string, attrs []any) {
 	if !f.out.Enabled(context.Background(), level) {
 		return
 	}
-	key := line + "\x00" + cause
+	key := withoutNumbers(line + "\x00" + cause)
 	if level >= slog.LevelWarn {
 		more, say := f.fold(key, time.Now())
 		if !say {
@@ -58,6 +58,16 @@ func (f *folder) write(level slog.Level, line, cause string, attrs []any) {
 		attrs = append(attrs, "error", cause)
 	}
 	f.out.Log(context.Background(), level, "pulsar client: "+line, attrs...)
+}
+
+// withoutNumbers makes lines equal that differ in ports, ids and counts only.
+func withoutNumbers(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // fold reports whether a line is to be said now, and how often it was not.
