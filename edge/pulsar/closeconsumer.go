@@ -8,13 +8,9 @@ package pulsar
 //
 // Deviations: none.
 
-import "wayside/wire"
+import "wayside/wire/pulsarpb"
 
-func (s *session) handleCloseConsumer(cmd []byte) error {
-	d, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleCloseConsumer(d *pulsarpb.BaseCommand) error {
 	m := d.GetCloseConsumer()
 	if c, ok := s.consumers.find(m.GetConsumerId()); ok {
 		c.leave()

@@ -9,15 +9,9 @@ package pulsar
 //
 // Deviations: none.
 
-import (
-	"wayside/wire"
-)
+import "wayside/wire/pulsarpb"
 
-func (s *session) handleCloseProducer(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleCloseProducer(c *pulsarpb.BaseCommand) error {
 	m := c.GetCloseProducer()
 	p, ok := s.producers.find(m.GetProducerId())
 	switch {

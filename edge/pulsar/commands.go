@@ -4,9 +4,10 @@ import "wayside/wire/pulsarpb"
 
 // command is what becomes of the commands of one type.
 type command struct {
-	// handle works on the reader's goroutine. cmd is valid until it returns. An error
-	// ends the session.
-	handle   func(s *session, cmd []byte) error
+	// handle works on the reader's goroutine. An error ends the session.
+	handle func(s *session, c *pulsarpb.BaseCommand) error
+	// scan does so for the commands that come by the thousand. cmd is valid until it returns.
+	scan     func(s *session, cmd []byte) error
 	payload  bool   // an entry follows: handled by handleSend
 	answered bool   // it holds a slot, which the handler gives back with the answer
 	early    bool   // allowed before the login
@@ -52,11 +53,11 @@ func commandFor(t pulsarpb.BaseCommand_Type) command {
 	case pulsarpb.BaseCommand_SUBSCRIBE:
 		return command{handle: (*session).handleSubscribe, answered: true}
 	case pulsarpb.BaseCommand_FLOW:
-		return command{handle: (*session).handleFlow}
+		return command{scan: (*session).handleFlow}
 	case pulsarpb.BaseCommand_ACK:
-		return command{handle: (*session).handleAck}
+		return command{scan: (*session).handleAck}
 	case pulsarpb.BaseCommand_REDELIVER_UNACKNOWLEDGED_MESSAGES:
-		return command{handle: (*session).handleRedeliver}
+		return command{scan: (*session).handleRedeliver}
 	case pulsarpb.BaseCommand_UNSUBSCRIBE:
 		return command{handle: (*session).handleUnsubscribe, answered: true}
 	case pulsarpb.BaseCommand_CLOSE_CONSUMER:

@@ -18,7 +18,7 @@ func TestNoCommandIsForgotten(t *testing.T) {
 	table := commandTable(t)
 	for number, name := range pulsarpb.BaseCommand_Type_name {
 		c := commandFor(pulsarpb.BaseCommand_Type(number))
-		handled := c.handle != nil || c.payload
+		handled := c.handle != nil || c.scan != nil || c.payload
 		if handled == (c.refusal != "") {
 			t.Errorf("%s: handled %t, refusal %q", name, handled, c.refusal)
 		}

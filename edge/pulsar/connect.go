@@ -31,11 +31,7 @@ import (
 // noRequest is the request id of what is not the answer to a request.
 const noRequest = uint64(math.MaxUint64)
 
-func (s *session) handleConnect(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleConnect(c *pulsarpb.BaseCommand) error {
 	if s.stage.Load() != stageStart {
 		return breach("a second CONNECT")
 	}
@@ -47,6 +43,7 @@ func (s *session) handleConnect(cmd []byte) error {
 	s.protocol = min(max(m.GetProtocolVersion(), 0), latestProtocol)
 	s.java = strings.HasPrefix(s.client, "Pulsar-Java")
 	if s.srv.opts.Authenticator != nil {
+		var err error
 		if s.role, err = s.authenticate(s.credentials(m)); err != nil {
 			s.complain("client refused: authentication failed", err)
 			s.refuse(pulsarpb.ServerError_AuthenticationError, "Failed to authenticate")
@@ -107,11 +104,7 @@ func (s *session) admit() {
 	})
 }
 
-func (s *session) handleAuthResponse(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleAuthResponse(c *pulsarpb.BaseCommand) error {
 	if s.stage.Load() != stageServing {
 		return breach("AUTH_RESPONSE before login")
 	}

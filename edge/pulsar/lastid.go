@@ -12,15 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
-func (s *session) handleLastID(cmd []byte) error {
-	d, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleLastID(d *pulsarpb.BaseCommand) error {
 	m := d.GetGetLastMessageId()
 	c, ok := s.consumer(m.GetConsumerId())
 	if !ok {

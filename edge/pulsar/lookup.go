@@ -21,7 +21,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
@@ -69,11 +68,7 @@ func serviceURL(scheme, address, defaultPort string) (string, error) {
 	return out, nil
 }
 
-func (s *session) handleLookup(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleLookup(c *pulsarpb.BaseCommand) error {
 	m := c.GetLookupTopic()
 	if err := s.lookup(m.GetTopic()); err != nil {
 		code, text := explainLookup(err)

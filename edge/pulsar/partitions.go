@@ -17,15 +17,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
-func (s *session) handlePartitions(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handlePartitions(c *pulsarpb.BaseCommand) error {
 	m := c.GetPartitionMetadata()
 	n, err := s.countPartitions(m.GetTopic(), m.GetMetadataAutoCreationEnabled())
 	if err != nil {

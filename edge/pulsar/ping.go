@@ -15,17 +15,18 @@ import (
 	"time"
 
 	"wayside/wire"
+	"wayside/wire/pulsarpb"
 )
 
 // errMute ends a session whose client shows no sign of life.
 var errMute = errors.New("client shows no sign of life")
 
-func (s *session) handlePing([]byte) error {
+func (s *session) handlePing(*pulsarpb.BaseCommand) error {
 	s.out.frame([]byte(wire.PongFrame))
 	return nil
 }
 
-func (s *session) handlePong([]byte) error { return nil }
+func (s *session) handlePong(*pulsarpb.BaseCommand) error { return nil }
 
 // write is the goroutine that writes the outbox and keeps the connection alive.
 func (s *session) write() {

@@ -23,7 +23,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
@@ -49,11 +48,7 @@ type producerKey struct {
 	id uint64
 }
 
-func (s *session) handleProducer(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleProducer(c *pulsarpb.BaseCommand) error {
 	m := c.GetProducer()
 	if p, ok := s.producers.find(m.GetProducerId()); ok {
 		switch p.state.Load() {

@@ -58,12 +58,28 @@ func (s *session) frame(h wire.Header) error {
 		}
 	}
 	cmd, err := s.command(h.Command)
-	if err == nil {
-		err = c.handle(s, cmd)
+	switch {
+	case err != nil:
+	case c.scan != nil:
+		err = c.scan(s, cmd)
+	default:
+		err = s.decoded(h, cmd, c)
 	}
 	s.loan.Release()
 	s.loan = edge.Grant{}
 	return err
+}
+
+// decoded handles a command that is read by the generated code.
+func (s *session) decoded(h wire.Header, cmd []byte, c command) error {
+	m, err := wire.Decode(cmd)
+	if err != nil {
+		return err
+	}
+	if m.GetType() != h.Type { // said twice, in different ways
+		return breach(fmt.Sprintf("%s that is %s too", h.Type, m.GetType()))
+	}
+	return c.handle(s, m)
 }
 
 // command reads the command of the frame in hand. It stays valid until the next one.

@@ -21,15 +21,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
-func (s *session) handleGetSchema(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleGetSchema(c *pulsarpb.BaseCommand) error {
 	m := c.GetGetSchema()
 	schema, version, err := s.findSchema(m)
 	if err != nil {
@@ -86,11 +81,7 @@ func keyValues(m map[string]string) []*pulsarpb.KeyValue {
 	return list
 }
 
-func (s *session) handlePutSchema(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handlePutSchema(c *pulsarpb.BaseCommand) error {
 	m := c.GetGetOrCreateSchema()
 	name, err := edge.ParseTopicName(m.GetTopic())
 	if err != nil {

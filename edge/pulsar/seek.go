@@ -14,15 +14,10 @@ import (
 	"errors"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
-func (s *session) handleSeek(cmd []byte) error {
-	d, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleSeek(d *pulsarpb.BaseCommand) error {
 	m := d.GetSeek()
 	c, ok := s.consumer(m.GetConsumerId())
 	if !ok {
@@ -40,7 +35,7 @@ func (s *session) handleSeek(cmd []byte) error {
 		s.refuseRequest(m.GetRequestId(), pulsarpb.ServerError_MetadataError, "Message id and message publish time were not present")
 		return nil
 	}
-	err = c.queue(func(ctx context.Context) {
+	err := c.queue(func(ctx context.Context) {
 		err := missing(c.core.Seek(ctx, to))
 		switch {
 		case err == nil:

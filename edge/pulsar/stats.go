@@ -14,15 +14,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
-func (s *session) handleStats(cmd []byte) error {
-	d, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleStats(d *pulsarpb.BaseCommand) error {
 	m := d.GetConsumerStats()
 	c, ok := s.consumer(m.GetConsumerId())
 	if !ok {

@@ -20,15 +20,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
-func (s *session) handleSubscribe(cmd []byte) error {
-	d, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleSubscribe(d *pulsarpb.BaseCommand) error {
 	m := d.GetSubscribe()
 	if c, ok := s.consumers.find(m.GetConsumerId()); ok {
 		switch c.state.Load() {

@@ -24,18 +24,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
 // maxPattern is the longest pattern, in characters, as in the reference.
 const maxPattern = 50
 
-func (s *session) handleTopics(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleTopics(c *pulsarpb.BaseCommand) error {
 	m := c.GetGetTopicsOfNamespace()
 	tenant, namespace, ok := strings.Cut(m.GetNamespace(), "/")
 	if !ok || !edge.ValidPart(tenant) || !edge.ValidPart(namespace) {

@@ -10,15 +10,10 @@ package pulsar
 // closes the connection.
 
 import (
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
-func (s *session) refuseTransaction(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) refuseTransaction(c *pulsarpb.BaseCommand) error {
 	s.refuseRequest(transactionRequest(c), pulsarpb.ServerError_NotAllowedError, "Transactions are not enabled.")
 	return nil
 }

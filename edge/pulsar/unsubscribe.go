@@ -13,22 +13,17 @@ import (
 	"errors"
 
 	"wayside/edge"
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
-func (s *session) handleUnsubscribe(cmd []byte) error {
-	d, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleUnsubscribe(d *pulsarpb.BaseCommand) error {
 	m := d.GetUnsubscribe()
 	c, ok := s.consumer(m.GetConsumerId())
 	if !ok {
 		s.failRequest(m.GetRequestId(), edge.ErrConsumerNotFound)
 		return nil
 	}
-	err = c.queue(func(ctx context.Context) {
+	err := c.queue(func(ctx context.Context) {
 		err := c.core.Unsubscribe(ctx, m.GetForce())
 		switch {
 		case err == nil:

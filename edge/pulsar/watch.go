@@ -9,24 +9,15 @@ package pulsar
 // Deviations: no watchers.
 
 import (
-	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
 
-func (s *session) refuseWatch(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) refuseWatch(c *pulsarpb.BaseCommand) error {
 	s.refuseRequest(c.GetWatchTopicList().GetRequestId(), pulsarpb.ServerError_NotAllowedError, "Unable to create topic list watcher: it is not enabled")
 	return nil
 }
 
-func (s *session) handleCloseWatch(cmd []byte) error {
-	c, err := wire.Decode(cmd)
-	if err != nil {
-		return err
-	}
+func (s *session) handleCloseWatch(c *pulsarpb.BaseCommand) error {
 	s.succeed(c.GetWatchTopicListClose().GetRequestId())
 	return nil
 }
