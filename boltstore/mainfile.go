@@ -45,10 +45,34 @@ func (s *Store) writeMain(temp string, fill func(db *bbolt.DB) error) error {
 	if err == nil {
 		err = fill(db)
 	}
-	if err == nil {
-		err = db.Sync()
+	if err = errors.Join(err, db.Close()); err != nil {
+		return err
 	}
-	return errors.Join(err, db.Close())
+	return s.finishMain(temp)
+}
+
+// startBytes is the least size of a main file in service. Below the size of its own
+// steps bbolt would grow a file by itself.
+const startBytes = allocSize
+
+// finishMain writes zeros behind the last page of a new file, up to the size that it
+// starts with, and syncs all of it.
+func (s *Store) finishMain(temp string) error {
+	f, err := os.OpenFile(temp, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	metas, err := readMetas(f)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	high := int64(metas[0].high) * pageSize
+	p := s.opts.space()
+	err = s.writeZeros(f, high, max(high, startBytes)+p.reserve+p.step)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 func removeIfThere(path string) error {
@@ -101,6 +125,9 @@ func (s *Store) mountMain(f *file) error {
 	}
 	s.main = f
 	db.MaxSize = int(s.space.written) + allocSize
+	if err := s.growTo(startBytes); err != nil {
+		return err
+	}
 	if s.confirmed, err = newestState(s.space.grower); err != nil {
 		return err
 	}
@@ -122,10 +149,8 @@ func (s *Store) openGrower(f *file) error {
 			return errors.Join(err, g.Close())
 		}
 	}
-	s.space = space{
-		grower: g, written: st.Size() / pageSize * pageSize, reserve: s.opts.reserve(),
-		step: min(max(s.opts.FileLimit/64, 64<<10), 2<<20),
-	}
+	s.space = s.opts.space()
+	s.space.grower, s.space.written = g, st.Size()/pageSize*pageSize
 	f.size.Store(st.Size())
 	return nil
 }

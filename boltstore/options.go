@@ -116,8 +116,12 @@ func (o Options) withLimits() (Options, error) {
 	return o, nil
 }
 
-// reserve is written space that appends leave alone, so that acknowledgements, trims
-// and deletes still find room when the disk or the limit is full.
-func (o Options) reserve() int64 {
-	return min(max(o.FileLimit/32, 512<<10), 16<<20) / pageSize * pageSize
+// space is what follows from the limits for a main file: the reserve, which appends
+// leave alone, so that acknowledgements, trims and deletes still find room when the
+// disk or the limit is full, and the step of growth.
+func (o Options) space() space {
+	return space{
+		reserve: min(max(o.FileLimit/32, 256<<10), 16<<20) / pageSize * pageSize,
+		step:    min(max(o.FileLimit/64, 64<<10), 2<<20) / pageSize * pageSize,
+	}
 }

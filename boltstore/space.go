@@ -104,7 +104,12 @@ func (s *Store) growTo(size int64) error {
 	if time.Now().Before(p.retry) {
 		return fmt.Errorf("%w: the disk is full", edge.ErrStoreFull)
 	}
-	err := s.writeZeros(size)
+	if st, err := p.grower.Stat(); err != nil {
+		return fmt.Errorf("grow main file: %w", err)
+	} else {
+		p.written = max(p.written, st.Size()/pageSize*pageSize) // never over what is there
+	}
+	err := s.writeZeros(p.grower, p.written, size)
 	if st, serr := p.grower.Stat(); serr == nil {
 		p.written = st.Size() / pageSize * pageSize
 	}
@@ -120,16 +125,17 @@ func (s *Store) growTo(size int64) error {
 	return fmt.Errorf("grow main file: %w", err)
 }
 
-func (s *Store) writeZeros(size int64) error {
+// writeZeros fills a file from one offset up to another.
+func (s *Store) writeZeros(f *os.File, from, to int64) error {
 	if grow := s.opts.hooks.grow; grow != nil {
-		return grow(s.space.grower, size)
+		return grow(f, to)
 	}
-	for at := s.space.written; at < size; {
-		n := min(size-at, int64(len(s.zeros)))
-		if _, err := s.space.grower.WriteAt(s.zeros[:n], at); err != nil {
+	for from < to {
+		n := min(to-from, int64(len(s.zeros)))
+		if _, err := f.WriteAt(s.zeros[:n], from); err != nil {
 			return err
 		}
-		at += n
+		from += n
 	}
 	return nil
 }
