@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net/http"
+	"slices"
 )
 
 // pulsarVersion is the Pulsar whose API this is, for tools that compare versions.
@@ -17,7 +18,13 @@ func (s *Server) brokerRoutes() {
 	s.handle("GET /admin/v2/brokers/version", func(*http.Request) (any, error) { return text(pulsarVersion), nil })
 }
 
+// elsewhere are Pulsar's paths beside the clusters' names that do not exist here.
+var elsewhere = []string{"configuration", "internal-configuration", "backlog-quota-check", "shutdown"}
+
 func (s *Server) listBrokers(r *http.Request) (any, error) {
+	if slices.Contains(elsewhere, r.PathValue("cluster")) {
+		return nil, refuse(http.StatusNotFound, "Not found")
+	}
 	return []string{s.brokerID(r)}, nil
 }
 

@@ -10,7 +10,7 @@
 //
 // The files by resource: tenants, namespaces (and what their policies look like,
 // policies), topics, partitions, subscriptions, schemas, lookup, brokers, clusters,
-// stats and internalstats for the objects that describe a topic, health, metrics
+// properties, messages, stats and internalstats for what describes a topic, health, metrics
 // (metrictopics for the families with a topic label), status for our own summary that
 // `wayside status` reads.
 //

@@ -35,6 +35,7 @@ var verdicts = []verdict{
 	{edge.ErrSubscriptionNotFound, http.StatusNotFound, "Subscription not found"},
 	{edge.ErrConsumerNotFound, http.StatusNotFound, "Consumer not found"},
 	{edge.ErrSchemaNotFound, http.StatusNotFound, "Schema not found"},
+	{edge.ErrMessageNotFound, http.StatusNotFound, "Message not found"},
 
 	{edge.ErrExists, http.StatusConflict, "This already exists"},
 	{edge.ErrNotEmpty, http.StatusConflict, "This is not empty"},

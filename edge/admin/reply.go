@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -38,13 +39,19 @@ func write(w http.ResponseWriter, value any) error {
 		w.WriteHeader(status)
 		return nil
 	case text:
-		return writeBytes(w, status, []byte(v))
+		writeBytes(w, status, "application/json", []byte(v))
+		return nil
+	case message:
+		maps.Copy(w.Header(), v.header)
+		writeBytes(w, status, "application/octet-stream", v.body)
+		return nil
 	}
 	body, err := encode(value)
 	if err != nil {
 		return err
 	}
-	return writeBytes(w, status, body)
+	writeBytes(w, status, "application/json", body)
+	return nil
 }
 
 // encode is json.Marshal with < > & as they are: reasons and names hold them.
@@ -59,12 +66,11 @@ func encode(value any) ([]byte, error) {
 }
 
 // writeBytes sends a body. That the client is gone by then is nobody's error.
-func writeBytes(w http.ResponseWriter, status int, body []byte) error {
-	w.Header().Set("Content-Type", "application/json")
+func writeBytes(w http.ResponseWriter, status int, kind string, body []byte) {
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
-	return nil
 }
 
 // reason is the body of every refusal.

@@ -21,6 +21,7 @@ func (s *Server) schemaRoutes() {
 	s.handle("POST"+topic+"/schema", s.postSchema)
 	s.handle("DELETE"+topic+"/schema", s.deleteSchema)
 	s.handle("POST"+topic+"/version", s.schemaVersion)
+	s.handle("POST"+topic+"/compatibility", s.schemaCompatibility)
 }
 
 // schemaTypes are the names of Schema.Type by its number (protocol 6.4). BYTES, which
@@ -223,11 +224,34 @@ func (s *Server) schemaVersion(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := version{-1}
+	return version{s.versionOf(name, &schema)}, nil
+}
+
+// versionOf is the version of an equal schema, −1 for none.
+func (s *Server) versionOf(name edge.TopicName, schema *edge.Schema) int64 {
+	found := int64(-1)
 	s.living(name, func(have edge.Schema, v int64) {
 		if have.Type == schema.Type && bytes.Equal(have.Data, schema.Data) {
-			found.Version = v
+			found = v
 		}
 	})
-	return found, nil
+	return found
+}
+
+// schemaCompatibility says whether an upload would be taken, with 202 as Pulsar does: the
+// first schema is, and one that the topic has.
+func (s *Server) schemaCompatibility(r *http.Request) (any, error) {
+	name, err := schemaTopic(r)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := schemaIn(r, name)
+	if err != nil {
+		return nil, err
+	}
+	_, _, exists := s.broker.Catalog().Schema(name, -1)
+	return withStatus{http.StatusAccepted, struct {
+		Strategy   string `json:"schemaCompatibilityStrategy"`
+		Compatible bool   `json:"compatibility"`
+	}{"FULL", !exists || s.versionOf(name, &schema) >= 0}}, nil
 }

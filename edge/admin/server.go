@@ -56,6 +56,7 @@ func New(o Options) (*Server, error) {
 		s.subscriptionRoutes(domain)
 		s.statsRoutes(domain)
 		s.propertyRoutes(domain)
+		s.messageRoutes(domain)
 	}
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -210,5 +211,5 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, err error) {
 	if err != nil { // a struct of one string
 		body = []byte("{}")
 	}
-	_ = writeBytes(w, verdict.status, body)
+	writeBytes(w, verdict.status, "application/json", body)
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,21 +100,31 @@ func TestCloseCutsWhatWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, store := newServer(t, func(o *Options, _ *edge.Options) { o.Listener = l })
+	working := make(chan struct{})
+	var armed atomic.Bool
+	server, store := newServer(t, func(o *Options, eo *edge.Options) {
+		o.Listener = l
+		eo.Clock = func() time.Time { // asked for the time of a schema right before its commit
+			if armed.CompareAndSwap(true, false) {
+				close(working)
+			}
+			return time.Now()
+		}
+	})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(context.Background()) }()
 	store.Hold()
 	t.Cleanup(store.Release)
-	url := "http://" + l.Addr().String()
+	armed.Store(true)
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		r, _ := http.NewRequest(http.MethodPut, url+"/admin/v2/namespaces/public/held", nil)
-		if got, err := client(t).Do(r); err == nil {
+		url := "http://" + l.Addr().String() + "/admin/v2/schemas/public/default/t/schema"
+		if got, err := client(t).Post(url, "application/json", strings.NewReader(`{"type":"STRING","schema":""}`)); err == nil {
 			_ = got.Body.Close()
 		}
 	}()
-	waitFor(t, client(t), url)
+	<-working
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
 	if err := server.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -123,16 +134,6 @@ func TestCloseCutsWhatWaits(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Errorf("serve: %v", err)
 	}
-}
-
-// waitFor returns when the server answers.
-func waitFor(t *testing.T, c *http.Client, url string) {
-	t.Helper()
-	got, err := c.Get(url + "/healthz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = got.Body.Close()
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
@@ -244,6 +245,7 @@ func TestMethodsAndPaths(t *testing.T) {
 		{"GET", "/admin/v2/tenants//", 404, ""},
 		{"GET", "/admin/v2/namespaces/public/default/retention", 404, ""},
 		{"GET", "/admin/v2/persistent/public/default/t/" + strings.Repeat("x/", 1000), 404, ""},
+		{"GET", "/admin/v2/brokers/configuration", 404, ""},
 		{"GET", "/admin/v3/functions/public/default", 404, ""},
 	} {
 		got := ask(server, test.method, test.path, "", "")
