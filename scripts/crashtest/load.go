@@ -45,13 +45,22 @@ func startLoad(ctx context.Context, b *broker, book *book, rnd *rand.Rand, round
 	return l, nil
 }
 
-// stop ends all clients, whose broker is gone.
+// stop ends all clients. Their broker is gone, and closing may take them long; the
+// next broker listens elsewhere, so that none of them disturbs it.
 func (l *load) stop() {
 	l.cancel()
+	ended := make(chan struct{})
+	go func() {
+		l.wg.Wait()
+		close(ended)
+	}()
 	for _, c := range l.clients {
 		go c.Close()
 	}
-	l.wg.Wait()
+	select {
+	case <-ended:
+	case <-time.After(time.Second):
+	}
 }
 
 // publish sends numbered messages; the payload is producer, round and number.
@@ -72,8 +81,8 @@ func publish(ctx context.Context, c pulsar.Client, book *book, r *rand.Rand, top
 					book.receipt(topic, payload, id)
 				}
 			})
-		if r.IntN(20) == 0 {
-			pause(ctx, time.Duration(r.IntN(4))*time.Millisecond)
+		if r.IntN(10) == 0 { // about a thousand a second, so that all can be read again
+			pause(ctx, time.Duration(r.IntN(20))*time.Millisecond)
 		}
 	}
 }

@@ -46,12 +46,8 @@ func run(bin, dir string, rounds int, seed uint64, longest time.Duration) error 
 		defer os.RemoveAll(d)
 		dir = d
 	}
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	b := &broker{bin: bin, dir: filepath.Join(dir, "data"), port: port}
+	b := &broker{bin: bin, dir: filepath.Join(dir, "data")}
 	book := newBook()
 	fmt.Printf("crash: seed %d, %d rounds\n", seed, rounds)
 	begin := time.Now()
@@ -65,15 +61,34 @@ func run(bin, dir string, rounds int, seed uint64, longest time.Duration) error 
 			fmt.Printf("crash: %d rounds, %s\n", round, book.summary())
 		}
 	}
+	if err := b.check(book); err != nil {
+		return fmt.Errorf("after the last round: %w", err)
+	}
 	fmt.Printf("crash: passed, %d kills in %s: %s\n", rounds, time.Since(begin).Round(time.Second), book.summary())
 	return nil
 }
 
-// playRound starts the broker, checks what the last kill left, loads it and kills it.
-func playRound(b *broker, book *book, rnd *rand.Rand, round int, life time.Duration) error {
+// check looks at what the last kill left.
+func (b *broker) check(book *book) error {
+	defer b.kill()
 	if err := b.start(); err != nil {
 		return err
 	}
+	client, err := b.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return verify(client, book)
+}
+
+// playRound starts the broker, checks what the last kill left, loads it and kills it.
+func playRound(b *broker, book *book, rnd *rand.Rand, round int, life time.Duration) error {
+	begin := time.Now()
+	if err := b.start(); err != nil {
+		return err
+	}
+	started := time.Since(begin)
 	client, err := b.client()
 	if err != nil {
 		return err
@@ -83,6 +98,9 @@ func playRound(b *broker, book *book, rnd *rand.Rand, round int, life time.Durat
 		return err
 	}
 	client.Close()
+	if checked := time.Since(begin); checked > 10*time.Second {
+		fmt.Printf("crash: round %d: started in %s, checked in %s\n", round, started.Round(time.Millisecond), checked.Round(time.Millisecond))
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), life)
 	defer cancel()
 	l, err := startLoad(ctx, b, book, rnd, round)
@@ -104,7 +122,10 @@ type broker struct {
 }
 
 // start runs the broker and waits until it says that it is ready.
-func (b *broker) start() error {
+func (b *broker) start() (err error) {
+	if b.port, err = freePort(); err != nil {
+		return err
+	}
 	b.cmd = exec.Command(b.bin, "serve", "--data", b.dir,
 		"--listen", fmt.Sprintf("127.0.0.1:%d", b.port), "--admin", "127.0.0.1:0", "--set", "topics.deduplication=true")
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -103,7 +103,7 @@ func (p *page) read(m pulsar.Message, seen map[string]entryID) error {
 // what was confirmed may not.
 func drain(c pulsar.Client, b *book, topic string) error {
 	s, err := c.Subscribe(pulsar.ConsumerOptions{
-		Topic: topic, SubscriptionName: workSub, Type: pulsar.Shared, AckWithResponse: true,
+		Topic: topic, SubscriptionName: workSub, Type: pulsar.Shared,
 		SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest, EnableBatchIndexAcknowledgment: true,
 	})
 	if err != nil {
