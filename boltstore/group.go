@@ -101,6 +101,7 @@ func (g *group) space() error {
 	err := g.store.makeRoom(int64(g.appends))
 	if errors.Is(err, edge.ErrStoreFull) {
 		g.full = err
+		g.store.hurry()
 		return nil
 	}
 	return err

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,7 +33,7 @@ func Open(o Options) (*Store, error) {
 		opts: o, lock: lock, queue: newQueue(), shelf: newShelf(), started: time.Now(),
 		closing: make(chan struct{}), done: make(chan struct{}),
 		topics: map[edge.TopicName]*topic{}, volumes: map[uint64]*volume{}, stuck: map[uint64]bool{},
-		zeros: make([]byte, 256<<10), nextTopic: 1,
+		zeros: make([]byte, 256<<10), nextTopic: 1, compactPause: cmp.Or(o.hooks.pause, compactPause),
 	}
 	if err := s.openFiles(); err != nil {
 		return nil, fmt.Errorf("store: %w", errors.Join(err, s.closeFiles()))

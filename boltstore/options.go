@@ -51,6 +51,7 @@ type hooks struct {
 	commit func(tx *bbolt.Tx) error         // instead of tx.Commit
 	grow   func(f *os.File, to int64) error // instead of writing zeros up to that size
 	reopen func() error                     // before a failed main file is opened anew
+	pause  time.Duration                    // instead of compactPause, unless 0
 }
 
 // DefaultOptions are the values of an installation that configures nothing.

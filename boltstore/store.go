@@ -49,11 +49,10 @@ type Store struct {
 	hopeless     bool // a failure that only a restart ends
 	uptimeBase   int64
 	uptimeNoted  int64
-	moving       *mover
-	thinning     *walker
-	topicByKey   map[uint64]*topic // for the walk under way
-	stuck        map[uint64]bool   // volumes that cannot be moved
+	compaction   *compaction     // nil when none is under way
+	stuck        map[uint64]bool // volumes that cannot be moved
 	compactAfter time.Time
+	compactPause time.Duration
 	arena        []byte // values of the transaction under way
 	zeros        []byte
 }

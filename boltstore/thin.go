@@ -1,8 +1,8 @@
 package boltstore
 
 import (
+	"cmp"
 	"slices"
-	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -57,32 +57,51 @@ func acknowledged(s *edge.CursorState, ledger, first, last int64) bool {
 	return i < len(s.Holes) && s.Holes[i].Ledger == ledger && s.Holes[i].First <= first && last <= s.Holes[i].Last
 }
 
-// thinStep deletes the dead chunks of one topic's closed ledgers in the main file, up
-// to a bound. It reports false when a pass over all topics has ended.
-func (s *Store) thinStep() bool {
-	if s.thinning == nil {
-		w := s.walkTopics()
-		s.thinning = &w
+// entries counts, at most, those of a ledger that some cursor wants.
+func (w *wanted) entries(s edge.Span) (n int64) {
+	if len(w.states) == 0 {
+		return s.Entries()
 	}
-	for range moveLooked {
-		t := s.nextTopicOf(s.thinning)
+	for i := range w.states {
+		n += s.Entries() - covered(&w.states[i], s)
+	}
+	return min(n, s.Entries())
+}
+
+// covered counts the entries of a ledger that a state has acknowledged.
+func covered(c *edge.CursorState, s edge.Span) (n int64) {
+	first := s.First
+	switch {
+	case c.MarkDelete.Ledger > s.Ledger:
+		return s.Entries()
+	case c.MarkDelete.Ledger == s.Ledger:
+		first = max(first, min(c.MarkDelete.Entry, s.Last)+1)
+	}
+	n = first - s.First
+	i, _ := slices.BinarySearchFunc(c.Holes, s.Ledger, func(r edge.Run, id int64) int { return cmp.Compare(r.Ledger, id) })
+	for ; i < len(c.Holes) && c.Holes[i].Ledger == s.Ledger; i++ {
+		n += max(0, min(c.Holes[i].Last, s.Last)-max(c.Holes[i].First, first)+1)
+	}
+	return n
+}
+
+// thinStep deletes dead chunks of a topic's closed ledgers in the main file, up to a
+// bound. It reports false when a pass over all topics has ended.
+func (s *Store) thinStep(c *compaction) (more bool, err error) {
+	for range surveyTopics {
+		t := s.nextOf(c)
 		if t == nil {
-			s.thinning = nil
-			s.compactAfter = time.Now().Add(compactWait)
-			return false
+			return false, nil
 		}
 		if t.rec.closed == 0 || t.rec.cursors == 0 {
 			continue
 		}
 		found, err := s.thin(t)
-		if err != nil {
-			s.log().Warn("thinning a topic failed", "topic", t.name.String(), "error", err)
-		}
-		if found {
-			return true
+		if c.gained = c.gained || found; found || err != nil {
+			return true, err
 		}
 	}
-	return true
+	return true, nil
 }
 
 // thin deletes dead chunks of a topic in one transaction; when the bound is met the

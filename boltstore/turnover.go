@@ -53,7 +53,7 @@ func (s *Store) turnOver() error {
 		return s.turnBack(f, err)
 	}
 	s.volumes[old.number] = &volume{number: old.number, ledgers: c.ledgers, bytes: c.bytes, name: fileName(old.number)}
-	s.sweeping, s.moving, s.thinning = false, nil, nil
+	s.sweeping, s.compaction = false, nil
 	s.shelf.put(f, true)
 	s.log().Info("main file is full, a new one takes its place", "volume", fileName(old.number), "main", fileName(next))
 	return errors.Join(s.retire(old, high), s.ids.write(s.ids.end, next), s.dropIfEmpty(s.volumes[old.number]))

@@ -1,0 +1,233 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"wayside/edge"
+)
+
+// mover is a volume being moved into the main file.
+type mover struct {
+	volume uint64
+	topic  *topic
+	id     int64  // ledger under way, 0 for none
+	after  []byte // key of the last chunk that was copied
+	live   *wanted
+}
+
+// moveStep does one step of moving a volume; more is false at its end.
+func (s *Store) moveStep(c *compaction) (more bool, err error) {
+	m := c.move
+	for range surveyTopics {
+		if m.id != 0 {
+			return true, s.moveChunks(m)
+		}
+		if m.topic == nil {
+			if m.topic = s.nextOf(c); m.topic == nil {
+				if s.volumes[m.volume] != nil {
+					s.stuck[m.volume] = true // its count is off: it stays
+				}
+				return false, nil
+			}
+		}
+		if err := s.pickLedger(m); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// pickLedger finds a ledger of the topic that lies in the volume, or ends the topic.
+func (s *Store) pickLedger(m *mover) error {
+	t := m.topic
+	if t.rec.open.file == m.volume && t.rec.open.span.Entries() > 0 {
+		return s.rollAway(t)
+	}
+	places, states, err := s.topicPlaces(t)
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		if p.file == m.volume {
+			m.id, m.after, m.live = p.span.Ledger, nil, newWanted(states)
+			return nil
+		}
+	}
+	m.topic = nil
+	return nil
+}
+
+// rollAway closes a topic's open ledger because of the file that it lies in.
+func (s *Store) rollAway(t *topic) error {
+	return s.change(func(g *group) error {
+		w, err := g.touchAny(t)
+		if err != nil {
+			return err
+		}
+		return g.roll(w)
+	})
+}
+
+// change makes one transaction of the committer's own.
+func (s *Store) change(apply func(g *group) error) error {
+	g := s.newGroup(nil, nil)
+	if err := g.begin(); err != nil {
+		return err
+	}
+	err := protect(func() error {
+		if err := apply(g); err != nil {
+			return err
+		}
+		return g.apply()
+	})
+	if err != nil || !g.changed {
+		return joinRollback(err, g.tx)
+	}
+	if err := s.commit(g.tx); err != nil {
+		return err
+	}
+	g.publish()
+	return nil
+}
+
+// touchAny is touch for a topic that may not be open: it is then given what an open
+// one has in memory for the length of the group.
+func (g *group) touchAny(t *topic) (*touch, error) {
+	w := g.touch(t)
+	if w.led == nil {
+		led, err := g.load(t)
+		if err != nil {
+			return nil, err
+		}
+		w.led = led
+	}
+	return w, nil
+}
+
+// moveChunks copies some chunks of the ledger under way into the main file. With the
+// last of them the topic's list names the main file as the ledger's place.
+func (s *Store) moveChunks(m *mover) error {
+	chunks, done, err := s.readChunks(m)
+	if err != nil {
+		return err
+	}
+	size := 0
+	for _, c := range chunks {
+		size += len(c.value) + pageSize
+	}
+	if err := s.makeRoom(int64(size)); err != nil {
+		return err
+	}
+	err = s.change(func(g *group) error {
+		b, err := g.bucket(m.topic)
+		if err != nil {
+			return err
+		}
+		if b.Get(placeKey(m.id)) == nil {
+			done = true // trimmed meanwhile
+			return nil
+		}
+		if err := putChunks(b, m.id, chunks); err != nil {
+			return err
+		}
+		g.changed = true
+		if done {
+			return g.relocate(m.topic, m.id)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("move ledger %d: %w", m.id, err)
+	}
+	if done {
+		m.id = 0
+	} else {
+		m.after = chunks[len(chunks)-1].key
+	}
+	return nil
+}
+
+type storedChunk struct{ key, value []byte }
+
+// readChunks copies the next chunks that somebody may still want out of the volume.
+func (s *Store) readChunks(m *mover) (chunks []storedChunk, done bool, err error) {
+	done = true
+	size := 0
+	err = s.viewLedger(m.topic, m.volume, m.id, func(b *bbolt.Bucket) error {
+		cur := b.Cursor()
+		k, _ := cur.First()
+		if m.after != nil {
+			if k, _ = cur.Seek(m.after); slices.Equal(k, m.after) {
+				k, _ = cur.Next()
+			}
+		}
+		for ; k != nil; k, _ = cur.Next() {
+			v := chunkValue(b, k)
+			if m.live.dead(m.id, k, v) {
+				continue
+			}
+			if done = size+len(v) <= moveBytes || size == 0; !done {
+				return nil
+			}
+			chunks = append(chunks, storedChunk{slices.Clone(k), slices.Clone(v)})
+			size += len(v)
+		}
+		return nil
+	})
+	if errors.Is(err, errDamaged) || errors.Is(err, edge.ErrGone) {
+		s.log().Warn("part of a ledger cannot be moved and is lost", "ledger", m.id, "error", err)
+		return chunks, true, nil
+	}
+	return chunks, done, err
+}
+
+func putChunks(topic *bbolt.Bucket, id int64, chunks []storedChunk) error {
+	led, err := topic.CreateBucketIfNotExists(ledgerKey(id))
+	if err != nil {
+		return err
+	}
+	led.FillPercent = appendFill
+	for _, c := range chunks {
+		b, err := led.CreateBucketIfNotExists(c.key)
+		if err != nil {
+			return err
+		}
+		b.FillPercent = appendFill
+		if err := b.Put(keyValue, c.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relocate notes that a closed ledger lies in the main file now.
+func (g *group) relocate(t *topic, id int64) error {
+	w, err := g.touchAny(t)
+	if err != nil {
+		return err
+	}
+	list := w.closedPlaces()
+	for i := range list {
+		p := &list[i]
+		if p.span.Ledger != id {
+			continue
+		}
+		if err := g.leaveVolume(p); err != nil {
+			return err
+		}
+		p.file = g.store.main.number
+		b, err := g.bucket(t)
+		if err != nil {
+			return err
+		}
+		if err := b.Put(placeKey(id), p.encode()); err != nil {
+			return err
+		}
+	}
+	w.setClosed(list)
+	return nil
+}
