@@ -93,7 +93,6 @@ func (s *session) refuse(code pulsarpb.ServerError, text string) {
 func (s *session) admit() {
 	s.src.until(time.Time{})
 	s.in.SetLimit(wire.MaxFrame(s.srv.opts.MaxMessageSize))
-	s.stage.Store(stageServing)
 	s.out.reply(&pulsarpb.CommandConnected{
 		ServerVersion:   proto.String(s.srv.opts.ServerVersion),
 		ProtocolVersion: proto.Int32(s.protocol),
@@ -102,6 +101,7 @@ func (s *session) admit() {
 			SupportsGetPartitionedMetadataWithoutAutoCreation: proto.Bool(true),
 		},
 	})
+	s.stage.Store(stageServing) // from now on there may be PINGs
 }
 
 func (s *session) handleAuthResponse(c *pulsarpb.BaseCommand) error {

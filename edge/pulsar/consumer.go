@@ -118,8 +118,8 @@ func (c *consumer) completeLocked(request uint64) proto.Message {
 	return &pulsarpb.CommandSuccess{RequestId: &request}
 }
 
-// frames appends what the client has to be told. The outbox is locked.
-func (c *consumer) frames(dst []byte) []byte {
+// frames says what the client has to be told. The outbox is locked.
+func (c *consumer) frames() (dst []byte) {
 	c.listed = false
 	if c.active != unchanged && !c.closed {
 		dst = append(dst, encode(&pulsarpb.CommandActiveConsumerChange{

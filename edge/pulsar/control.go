@@ -30,7 +30,7 @@ func (c *control) grow(n int) {
 		lent = larger != nil
 	}
 	if larger == nil {
-		larger = make([]byte, 0, 2*(len(c.buf)+n))
+		larger = make([]byte, 0, max(2*len(c.buf), len(c.buf)+n))
 	}
 	larger = append(larger, c.buf...)
 	if c.lent {

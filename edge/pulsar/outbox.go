@@ -38,8 +38,8 @@ type outbox struct {
 
 // pusher is a table entry with something to tell its client.
 type pusher interface {
-	// frames appends what there is to tell. The outbox is locked.
-	frames(dst []byte) []byte
+	// frames says all there is to tell. The outbox is locked.
+	frames() []byte
 }
 
 // closed is taken off the room while nothing is welcome.
@@ -147,12 +147,10 @@ func (o *outbox) pushLocked(p pusher) { o.pushed = append(o.pushed, p) }
 func (o *outbox) flushLocked() {
 	if o.ping {
 		o.ping = false
-		o.control.grow(len(wire.PingFrame))
-		o.control.buf = append(o.control.buf, wire.PingFrame...)
+		o.control.add([]byte(wire.PingFrame))
 	}
 	for _, p := range o.pushed {
-		o.control.grow(inlineBytes)
-		o.control.buf = p.frames(o.control.buf)
+		o.control.add(p.frames())
 	}
 	clear(o.pushed)
 	o.pushed = o.pushed[:0]

@@ -221,8 +221,8 @@ func (p *producer) tellLocked() {
 	}
 }
 
-// frames appends what the client has to be told. The outbox is locked.
-func (p *producer) frames(dst []byte) []byte {
+// frames says what the client has to be told. The outbox is locked.
+func (p *producer) frames() (dst []byte) {
 	p.listed = false
 	if p.turn {
 		p.turn = false
