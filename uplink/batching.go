@@ -30,8 +30,9 @@ func (p *planner) fullCount() int {
 	return min(max(p.set.batchBytes/average, 1), p.set.count)
 }
 
-// near reports whether a producer's full count still suits.
-func near(have, want int) bool { return have == want || want <= 2*have && have <= 2*want && have > 1 }
+// near reports whether a producer's full count still suits. Another one costs some round
+// trips, an unsuitable one batches that are too small, or too short to follow each other.
+func near(have, want int) bool { return have == want || want <= 4*have && have <= 4*want && have > 1 }
 
 // batchUp cuts the messages that have no segment into batches: full ones, and shorter
 // ones where the next message cannot join. What is left at the end waits for more,

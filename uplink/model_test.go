@@ -43,8 +43,14 @@ func (c *modelCloud) apply(f *modelFrame) {
 type modelClient struct {
 	by      identity
 	builder []uint64
-	wire    []modelFrame // written, not yet at the cloud
-	answers []modelFrame // applied, receipt on its way
+	asked   bool          // for a flush, which the client takes up when it likes
+	wire    []modelFrame  // written, not yet at the cloud
+	answers []modelAnswer // receipts on their way, one for each message
+}
+
+type modelAnswer struct {
+	index uint64
+	dup   bool
 }
 
 func (c *modelClient) single(i uint64) {
@@ -88,7 +94,8 @@ type modelWorld struct {
 	client  *modelClient
 	next    int // entry to deliver next
 	first   bool
-	acked   int    // entries settled
+	acked   int // entries settled
+	parking bool
 	save    []byte // under way
 	saveAck int
 	crashes int
@@ -142,7 +149,7 @@ func (w *modelWorld) start() {
 		stored.open = nil
 	}
 	w.p.load(stored, "edge", "cloud")
-	w.client, w.save, w.first = nil, nil, true
+	w.client, w.save, w.first, w.parking = nil, nil, true, false
 	w.next, w.acked = w.mark, w.mark
 }
 
@@ -177,30 +184,48 @@ func (w *modelWorld) act() {
 	case doSend:
 		w.send(s)
 	case doFlush:
-		w.client.flush()
-		w.refuse()
+		w.client.asked = true
 	case doPark:
-		it := w.p.aside()
-		if !slices.Contains(w.parked, it.first) { // the parking topic deduplicates by index
-			w.parked = append(w.parked, it.first)
-		}
-		w.p.parked()
+		w.parking = true
 	}
 }
 
 func (w *modelWorld) send(s step) {
 	items := w.p.window.items[w.p.window.sent-s.n : w.p.window.sent]
 	for _, it := range items {
+		if w.client.asked && w.rng.IntN(4) == 0 { // an earlier flush is taken up just now
+			w.client.asked = false
+			w.client.flush()
+		}
 		if s.batch || it.group != "" {
 			w.client.join(it.first)
 		} else {
 			w.client.single(it.first)
 		}
 	}
-	if s.flush {
-		w.client.flush()
-	}
+	w.client.asked = w.client.asked || s.flush
 	w.refuse()
+}
+
+// work lets the client take up a flush, and the parking topic answer.
+func (w *modelWorld) work() {
+	if w.client != nil && w.client.asked {
+		w.client.asked = false
+		w.client.flush()
+		w.refuse()
+	}
+	if w.parking && w.rng.IntN(2) == 0 {
+		w.parking = false
+		if w.rng.IntN(4) == 0 {
+			w.p.unparked()
+			return
+		}
+		i := w.p.aside().first
+		if !slices.Contains(w.parked, i) { // the parking topic deduplicates by index
+			w.parked = append(w.parked, i)
+		}
+		w.p.parked()
+	}
 }
 
 // refuse lets the client find what the cloud would never take, as it does when it
@@ -243,17 +268,19 @@ func (w *modelWorld) arrive() {
 	f := w.client.wire[0]
 	w.client.wire = w.client.wire[1:]
 	w.cloud.apply(&f)
-	w.client.answers = append(w.client.answers, f)
+	for _, i := range f.indexes {
+		w.client.answers = append(w.client.answers, modelAnswer{i, f.dup})
+	}
 }
 
 func (w *modelWorld) answer() {
 	if w.client == nil || len(w.client.answers) == 0 {
 		return
 	}
-	f := w.client.answers[0]
-	w.client.answers = w.client.answers[1:]
-	for _, i := range f.indexes {
-		if w.p.answered(i, f.dup) == conflict {
+	for range 1 + w.rng.IntN(len(w.client.answers)) {
+		a := w.client.answers[0]
+		w.client.answers = w.client.answers[1:]
+		if w.p.answered(a.index, a.dup) == conflict {
 			w.conflicts++
 			w.drop()
 			w.p.renew()
@@ -307,7 +334,9 @@ func (w *modelWorld) run(steps int, faults bool) {
 			w.deliver()
 		case n < 600:
 			w.act()
-		case n < 700:
+		case n < 660:
+			w.work()
+		case n < 720:
 			w.sync()
 		case n < 850:
 			w.arrive()

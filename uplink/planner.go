@@ -131,7 +131,7 @@ func (p *planner) current() string { return p.name(p.plan.epoch) }
 // fits reports whether the session can send a segment.
 func (p *planner) fits(s *segment, it *item) bool {
 	return p.session != nil && p.session.producer == s.by.producer && p.session.target == s.by.target &&
-		(!s.batch || p.session.count == s.by.count) &&
+		(!s.batch || s.by.count <= p.session.count || s.last-s.first < uint64(p.session.count)) &&
 		(it.family == "" || p.family == "" || it.family == p.family)
 }
 
@@ -157,7 +157,7 @@ func (p *planner) sendBatch(s *segment) step {
 		p.starved = p.window.unanswered == 0
 		return p.drain()
 	}
-	short := n < s.by.count
+	short := n < p.session.count
 	p.window.send(n)
 	p.batches, p.closing, p.open = true, short, n
 	if short {

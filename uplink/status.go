@@ -74,24 +74,27 @@ type TopicStatus struct {
 func (f *forwarder) set(state State, reason string) {
 	f.mu.Lock()
 	old := f.report
-	if state == Connecting && old.state != Idle && old.state != Connected {
+	if state == Connecting && old.state != Idle {
 		f.mu.Unlock()
-		return // what is known of the trouble says more
+		return // of trouble more is known, and another producer of a connected topic is no news
 	}
 	if old.state != state {
 		f.report.since = f.up.o.Clock()
 	}
 	f.report.state, f.report.reason = state, reason
 	f.report.until = time.Time{}
-	if state == BackingOff || state == Refused || state == Waiting {
+	if state.trouble() {
 		f.report.until = f.retryAt
 	}
 	f.mu.Unlock()
-	if state != old.state && state != Connecting && state != Idle {
-		f.up.o.Logger.Info("uplink of a topic: "+string(state), "topic", f.name.String(), "route", f.route.Name,
-			"target", f.target.String(), "reason", reason)
+	if state == old.state || !state.trouble() && !old.state.trouble() {
+		return
 	}
+	f.up.o.Logger.Info("uplink of a topic: "+string(state), "topic", f.name.String(), "route", f.route.Name,
+		"target", f.target.String(), "reason", reason)
 }
+
+func (s State) trouble() bool { return s == BackingOff || s == Refused || s == Waiting }
 
 // setGated tells why a topic waits for the link.
 func (f *forwarder) setGated(now time.Time) {
