@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -163,15 +164,22 @@ func showLine(w io.Writer, text string, from place) {
 // plain writes a scalar as YAML would have it: texts that could be read as something
 // else are quoted.
 func plain(tags []string, text string) string {
-	if len(tags) > 1 || tags[0] != "!!str" {
+	if len(tags) > 1 || tags[0] != "!!str" || isPlainText(text) {
 		return text
 	}
-	if strings.ContainsAny(text, "{}[],") {
-		return fmt.Sprintf("%q", text)
+	return strconv.Quote(text)
+}
+
+// isPlainText reports whether YAML reads a text without quotes as that very text. It
+// knows fewer such texts than YAML does.
+func isPlainText(s string) bool {
+	if s == "" || strings.ContainsAny(s, "{}[],#\"'`\\ \n\t") || strings.HasSuffix(s, ":") {
+		return false
 	}
-	out, err := yaml.Marshal(text)
-	if err != nil {
-		return fmt.Sprintf("%q", text)
+	var n yaml.Node
+	if yaml.Unmarshal([]byte(s), &n) != nil || len(n.Content) != 1 {
+		return false
 	}
-	return strings.TrimSuffix(string(out), "\n")
+	scalar := n.Content[0]
+	return scalar.Kind == yaml.ScalarNode && scalar.Tag == "!!str" && scalar.Value == s
 }

@@ -8,6 +8,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Set by the linker (-X main.version=… -X main.commit=…) where the Go tool cannot note
+// them by itself.
+var version, commit string
+
 // build is what the binary knows of its own making.
 type build struct {
 	version  string
@@ -27,6 +31,9 @@ func thisBuild() build {
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.version = v
 	}
+	if version != "" {
+		b.version = version
+	}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -36,6 +43,9 @@ func thisBuild() build {
 		case "GOARM":
 			b.platform += "v" + s.Value
 		}
+	}
+	if commit != "" {
+		b.commit = commit
 	}
 	return b
 }
