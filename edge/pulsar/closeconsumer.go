@@ -18,9 +18,3 @@ func (s *session) handleCloseConsumer(d *pulsarpb.BaseCommand) error {
 	s.succeed(m.GetRequestId())
 	return nil
 }
-
-// consumer returns a consumer that is ready, for the commands that ignore all others.
-func (s *session) consumer(id uint64) (*consumer, bool) {
-	c, ok := s.consumers.find(id)
-	return c, ok && c.state.Load() == ready
-}

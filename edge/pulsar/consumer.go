@@ -28,8 +28,6 @@ type consumer struct {
 	line      chan struct{} // of the reader: closed when its last request has ended; nil without one
 
 	// guarded by the outbox's lock
-	told    bool // its creation was answered: pushed frames may follow
-	listed  bool
 	dead    bool // nothing is delivered any more
 	starved bool // was told that there is no room
 	active  change
@@ -81,17 +79,13 @@ func (c *consumer) change(set func()) {
 	o := c.s.out
 	o.mu.Lock()
 	set()
-	c.tellLocked()
+	c.tellLocked(o, c)
 	o.mu.Unlock()
 	o.poke()
 }
 
-func (c *consumer) tellLocked() {
-	if c.told && !c.listed {
-		c.listed = true
-		c.s.out.pushLocked(c)
-	}
-}
+// pending reports whether there is something to tell. The outbox is locked.
+func (c *consumer) pending() bool { return c.closed || c.ended || c.active != unchanged }
 
 // endLocked marks the consumer as gone by the broker's will. One that its client is
 // closing needs no word of it.
@@ -112,9 +106,7 @@ func (c *consumer) completeLocked(request uint64) proto.Message {
 	if c.closed {
 		c.endLocked()
 	}
-	if c.closed || c.ended || c.active != unchanged {
-		c.tellLocked()
-	}
+	c.tellLocked(c.s.out, c)
 	return &pulsarpb.CommandSuccess{RequestId: &request}
 }
 
@@ -141,6 +133,7 @@ func (c *consumer) stop() {
 	o := c.s.out
 	o.mu.Lock()
 	c.dead, c.closed, c.ended, c.active = true, false, false, unchanged
+	c.hushLocked()
 	o.mu.Unlock()
 }
 
@@ -170,4 +163,14 @@ func (c *consumer) queue(work func(ctx context.Context)) error {
 		}
 		work(ctx)
 	})
+}
+
+// consumer returns a consumer that is ready, for the commands that ignore all others.
+func (s *session) consumer(id uint64) (*consumer, bool) {
+	c, ok := s.consumers.find(id)
+	if !ok || c.state.Load() == creating {
+		return nil, false
+	}
+	c.touch(s.out, c)
+	return c, c.state.Load() == ready
 }

@@ -38,7 +38,8 @@ type outbox struct {
 
 // pusher is a table entry with something to tell its client.
 type pusher interface {
-	// frames says all there is to tell. The outbox is locked.
+	// pending reports whether there is, frames says all of it. The outbox is locked.
+	pending() bool
 	frames() []byte
 }
 

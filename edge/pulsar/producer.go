@@ -35,8 +35,6 @@ type producer struct {
 	waits   atomic.Bool    // for exclusive access; sending is a breach until then
 
 	// guarded by the outbox's lock
-	told   bool // its creation was answered: pushed frames may follow
-	listed bool
 	turn   bool   // it has become the exclusive one, which its client does not know
 	epoch  *int64 // topic epoch of an exclusive one
 	reason error  // why the broker closed it, until its client is told
@@ -188,7 +186,7 @@ func (p *producer) Ready(epoch int64) {
 	o := p.s.out
 	o.mu.Lock()
 	p.turn, p.epoch = true, &epoch
-	p.tellLocked()
+	p.tellLocked(p.s.out, p)
 	o.mu.Unlock()
 	o.poke()
 }
@@ -210,16 +208,12 @@ func (p *producer) Closed(reason error) {
 func (p *producer) endLocked() {
 	p.goneAt = time.Now()
 	if p.move(ready, gone) {
-		p.tellLocked()
+		p.tellLocked(p.s.out, p)
 	}
 }
 
-func (p *producer) tellLocked() {
-	if p.told && !p.listed {
-		p.listed = true
-		p.s.out.pushLocked(p)
-	}
-}
+// pending reports whether there is something to tell. The outbox is locked.
+func (p *producer) pending() bool { return p.turn || p.reason != nil }
 
 // frames says what the client has to be told. The outbox is locked.
 func (p *producer) frames() (dst []byte) {

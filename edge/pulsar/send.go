@@ -74,10 +74,11 @@ func (s *session) sender(size int) (*producer, error) {
 	if !ok {
 		return nil, breach("SEND to a producer that does not exist")
 	}
-	switch p.state.Load() {
-	case creating:
+	if p.state.Load() == creating {
 		return nil, breach("SEND to a producer that is not ready")
-	case closing, gone:
+	}
+	p.touch(s.out, p)
+	if p.state.Load() != ready {
 		return nil, nil
 	}
 	if p.waits.Load() {

@@ -124,9 +124,11 @@ func (s *session) windUp() {
 func (s *session) leave() {
 	for _, c := range s.consumers.entries {
 		c.leave()
+		c.hush(s.out)
 	}
 	for _, p := range s.producers.entries {
 		p.leave()
+		p.hush(s.out)
 	}
 	clear(s.consumers.entries)
 	clear(s.producers.entries)

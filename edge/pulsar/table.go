@@ -29,6 +29,58 @@ type place struct {
 	made      chan struct{} // closed when it has been made, or what was made of it undone
 	settled   func()        // closes made
 	cancel    context.CancelFunc
+	// known says that the client knows of it: pushed frames may follow. It is set with
+	// the outbox locked.
+	known atomic.Bool
+
+	// guarded by the outbox's lock
+	told   bool        // its creation was answered
+	timer  *time.Timer // makes it known
+	listed bool        // among those with something to tell
+}
+
+// getsKnown is how long after the answer to its creation a client surely knows of a
+// producer or consumer. The Go client does so only a moment after it has read the
+// answer, and loses what is pushed before: so that waits for the client's first
+// command about it, or for this long.
+const getsKnown = 200 * time.Millisecond
+
+// tellLocked lists an entry that has something to tell, as soon as its client knows of it.
+func (p *place) tellLocked(o *outbox, who pusher) {
+	switch {
+	case !p.told || p.listed || !who.pending():
+	case p.known.Load():
+		p.listed = true
+		o.pushLocked(who)
+	case p.timer == nil:
+		p.timer = time.AfterFunc(getsKnown, func() { p.touch(o, who) })
+	}
+}
+
+// touch notes that the client knows of the entry.
+func (p *place) touch(o *outbox, who pusher) {
+	if p.known.Load() {
+		return
+	}
+	o.mu.Lock()
+	p.known.Store(true)
+	p.hushLocked()
+	p.tellLocked(o, who)
+	o.mu.Unlock()
+	o.poke()
+}
+
+// hush stops the entry's timer.
+func (p *place) hush(o *outbox) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p.hushLocked()
+}
+
+func (p *place) hushLocked() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
 }
 
 func (p *place) open(id uint64, cancel context.CancelFunc) {
