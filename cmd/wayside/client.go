@@ -104,6 +104,20 @@ func topicArgument(s string) (string, error) {
 	return name.String(), nil
 }
 
+// lingering ends leaveTimeout after ctx does. Sends get it, so that a signal does not take
+// back what is on its way.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(leaveTimeout, cancel)
+		context.AfterFunc(late, func() { timer.Stop() })
+	})
+	return late, func() {
+		stop()
+		cancel()
+	}
+}
+
 // leave closes something of the client's, which may wait for a broker that is gone,
 // and does not wait for ever.
 func leave(closers ...func()) {

@@ -43,7 +43,7 @@ func inspectDataDir(path string) (dataDir, error) {
 	}
 	d.exists = true
 	if err := unix.Access(full, unix.R_OK|unix.W_OK|unix.X_OK); err != nil {
-		return d, failed(exitFailed, "cannot write to the data directory", full, whyDenied(err, info))
+		return d, failed(exitFailed, "cannot write to the data directory", full, whyDenied(err, full, info))
 	}
 	d.foreign = foreignOwner(info)
 	return d, d.statFileSystem(full)
@@ -62,19 +62,22 @@ func (d *dataDir) inspectParent() error {
 		return failed(exitFailed, "parent of the data directory is a file", parent, "name another directory with --data or storage.path")
 	}
 	if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
-		return failed(exitFailed, "cannot make the data directory", d.path, whyDenied(err, info))
+		return failed(exitFailed, "cannot make the data directory", d.path, whyDenied(err, parent, info))
 	}
 	return d.statFileSystem(parent)
 }
 
-// whyDenied says what to do about a refusal of the file system.
-func whyDenied(err error, info fs.FileInfo) string {
+// whyDenied says what to do about a refusal of the file system at a directory.
+func whyDenied(err error, directory string, info fs.FileInfo) string {
 	if errors.Is(err, syscall.EROFS) {
 		return "the file system is mounted read-only, mount it writable"
 	}
-	owner := ownerOf(info)
-	return fmt.Sprintf("%s belongs to user %d with mode %v, wayside runs as user %d: change the owner, or name another directory with --data",
-		info.Name(), owner, info.Mode().Perm(), os.Geteuid())
+	owner, what := ownerOf(info), "change its owner"
+	if owner == os.Geteuid() {
+		what = "change its mode"
+	}
+	return fmt.Sprintf("%s belongs to user %d with mode %v, wayside runs as user %d: %s, or name another directory with --data",
+		directory, owner, info.Mode().Perm(), os.Geteuid(), what)
 }
 
 func ownerOf(info fs.FileInfo) int {

@@ -111,9 +111,11 @@ func (s *stage) play(ctx context.Context, f *demoFlags) error {
 		return err
 	}
 	fmt.Fprintf(s.out, "%d sensors publish %g readings a second each to temperature, humidity and vibration; Ctrl-C ends\n", f.sensors, f.rate)
+	sending, cancel := lingering(ctx)
+	defer cancel()
 	var group sync.WaitGroup
 	for i := range f.sensors {
-		group.Go(func() { s.sense(ctx, i, producers[i%len(producers)], f.rate) })
+		group.Go(func() { s.sense(ctx, sending, i, producers[i%len(producers)], f.rate) })
 	}
 	group.Go(func() { s.watch(ctx, consumer) })
 	group.Go(func() { s.tellEverySecond(ctx) })
@@ -151,8 +153,9 @@ func (s *stage) producers() ([]pulsar.Producer, error) {
 	return made, nil
 }
 
-// sense is the life of one sensor. They start apart, like real ones.
-func (s *stage) sense(ctx context.Context, i int, p pulsar.Producer, perSecond float64) {
+// sense is the life of one sensor, which ends with ctx; sending is for what it has sent.
+// Sensors start apart, like real ones.
+func (s *stage) sense(ctx, sending context.Context, i int, p pulsar.Producer, perSecond float64) {
 	q := quantities()[i%len(quantities())]
 	name := fmt.Sprintf("sensor-%02d", i+1)
 	limiter := limiter(perSecond)
@@ -167,7 +170,7 @@ func (s *stage) sense(ctx context.Context, i int, p pulsar.Producer, perSecond f
 			return
 		}
 		s.published.Add(1)
-		p.SendAsync(ctx, &pulsar.ProducerMessage{Payload: payload, Key: name, EventTime: now}, func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) {
+		p.SendAsync(sending, &pulsar.ProducerMessage{Payload: payload, Key: name, EventTime: now}, func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) {
 			if err != nil {
 				s.fail(err)
 				return

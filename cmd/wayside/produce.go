@@ -185,6 +185,8 @@ type publisher struct {
 
 // publishAll sends until next ends or the context does, and waits for the receipts.
 func (p *publisher) publishAll(ctx context.Context, next func() ([]byte, error)) error {
+	sending, cancel := lingering(ctx)
+	defer cancel()
 	for {
 		data, err := next()
 		if err == nil && p.limiter.Wait(ctx) != nil {
@@ -193,7 +195,7 @@ func (p *publisher) publishAll(ctx context.Context, next func() ([]byte, error))
 		if err != nil {
 			return errors.Join(withoutEnd(err), p.flush())
 		}
-		p.producer.SendAsync(ctx, &pulsar.ProducerMessage{Payload: data, Key: p.key, Properties: p.properties},
+		p.producer.SendAsync(sending, &pulsar.ProducerMessage{Payload: data, Key: p.key, Properties: p.properties},
 			func(_ pulsar.MessageID, _ *pulsar.ProducerMessage, err error) { p.count(err) })
 	}
 }

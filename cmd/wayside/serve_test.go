@@ -160,11 +160,11 @@ func TestDeniedDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := whyDenied(syscall.EROFS, info); !strings.Contains(got, "mounted read-only") {
+	if got := whyDenied(syscall.EROFS, dir, info); !strings.Contains(got, "mounted read-only") {
 		t.Error(got)
 	}
-	want := fmt.Sprintf("belongs to user %d with mode -rwx", os.Geteuid())
-	if got := whyDenied(syscall.EACCES, info); !strings.Contains(got, want) || !strings.Contains(got, "--data") {
+	want := fmt.Sprintf("%s belongs to user %d with mode -rwx", dir, os.Geteuid())
+	if got := whyDenied(syscall.EACCES, dir, info); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, ": change its mode, or name another directory with --data") {
 		t.Errorf("%q lacks %q", got, want)
 	}
 	if os.Geteuid() == 0 {
@@ -174,7 +174,7 @@ func TestDeniedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = inspectDataDir(dir)
-	wantFault(t, err, exitFailed, "cannot write to the data directory: "+dir+": "+whyDenied(syscall.EACCES, info))
+	wantFault(t, err, exitFailed, "cannot write to the data directory: "+dir+": "+whyDenied(syscall.EACCES, dir, info))
 }
 
 // A start that fails behind the making of the directory takes it away again.
