@@ -96,11 +96,12 @@ version() { git -C "$ROOT" describe --tags --always --dirty 2>/dev/null || echo 
 # commit: the commit of this tree, or "unknown".
 commit() { git -C "$ROOT" rev-parse HEAD 2>/dev/null || echo unknown; }
 
-# compile OUTPUT [LINKER-FLAGS]: builds the product, the same bytes wherever the tree lies. GOOS, GOARCH and GOARM
-# choose the platform, VERSION and COMMIT what it says of itself.
+# compile OUTPUT [LINKER-FLAGS [BUILD-ARGUMENTS]]: builds the product, the same bytes wherever the tree lies. GOOS,
+# GOARCH and GOARM choose the platform, VERSION and COMMIT what it says of itself. HTTP/2, of which nothing here makes
+# use, is left out: 0.45 MB.
 compile() {
   need go golang
-  (cd "$ROOT" && CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+  (cd "$ROOT" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags nethttpomithttp2 "${@:3}" \
     -ldflags "${2:-} -X main.version=${VERSION:-$(version)} -X main.commit=${COMMIT:-$(commit)}" \
     -o "$1" ./cmd/wayside)
 }
