@@ -4,9 +4,10 @@ package pulsar
 //
 // Answered by Connect, with authoritative and an address, for every name whose
 // namespace exists; the topic need not exist and is not made. Without a configured
-// address it is a logical one and proxy_through_service_url is set: then the client
-// opens its data connections to the address that it dialled itself, which is right
-// behind any NAT or port mapping (protocol 2.5).
+// address it is the one at which this connection arrived, and proxy_through_service_url
+// is set: then official clients open their data connections to the address that they
+// dialled, which is right behind any NAT or port mapping (protocol 2.5). A client that
+// does not know the flag finds the broker as long as nothing translates addresses.
 //
 // Deviations: advertised_listener_name is ignored where the reference refuses unknown
 // ones. A failure is never ServiceNotReady or TooManyRequests, which would cost the
@@ -24,7 +25,7 @@ import (
 	"wayside/wire/pulsarpb"
 )
 
-// Addresses in lookup answers for clients that stay on the one that they dialled, and
+// Addresses in lookup answers where the connection's own cannot be said in a URL, and
 // the ports of addresses that are configured without one.
 const (
 	logicalURL    = "pulsar://wayside:6650"
@@ -79,17 +80,32 @@ func (s *session) handleLookup(c *pulsarpb.BaseCommand) error {
 		})
 		return nil
 	}
+	url, urlTLS := s.addresses()
 	answer := &pulsarpb.CommandLookupTopicResponse{
-		BrokerServiceUrl: &s.srv.url,
+		BrokerServiceUrl: &url,
 		Response:         pulsarpb.CommandLookupTopicResponse_Connect.Enum(),
 		RequestId:        m.RequestId,
 		Authoritative:    proto.Bool(true), ProxyThroughServiceUrl: &s.srv.proxied,
 	}
 	if s.tls != nil || s.srv.opts.AdvertisedTLS != "" {
-		answer.BrokerServiceUrlTls = &s.srv.urlTLS
+		answer.BrokerServiceUrlTls = &urlTLS
 	}
 	s.out.reply(answer)
 	return nil
+}
+
+// addresses are those of the broker as this client should know them.
+func (s *session) addresses() (url, urlTLS string) {
+	url, urlTLS = s.srv.url, s.srv.urlTLS
+	at, ok := s.conn.LocalAddr().(*net.TCPAddr)
+	switch {
+	case !s.srv.proxied || !ok || at.Zone != "":
+	case s.tls != nil:
+		urlTLS = "pulsar+ssl://" + at.String()
+	default:
+		url = "pulsar://" + at.String()
+	}
+	return url, urlTLS
 }
 
 func (s *session) lookup(topic string) error {

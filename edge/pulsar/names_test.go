@@ -242,3 +242,14 @@ func TestAdvertisedAddressIsAnswered(t *testing.T) {
 	c.say(&pulsarpb.CommandLookupTopic{Topic: proto.String("x"), RequestId: num(1)})
 	c.hear(`LOOKUP_RESPONSE {brokerServiceUrl:"pulsar://edge-7:6650" brokerServiceUrlTls:"pulsar+ssl://edge-7:6651" response:Connect request_id:1 authoritative:true proxy_through_service_url:false}`)
 }
+
+func TestLookupWithoutATCPAddress(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *rig, dial func() *client) {
+		c := dial()
+		if _, err := c.Connect(); err != nil {
+			t.Fatal(err)
+		}
+		c.say(&pulsarpb.CommandLookupTopic{Topic: proto.String("x"), RequestId: num(1)})
+		c.hear(`LOOKUP_RESPONSE {brokerServiceUrl:"pulsar://wayside:6650" *proxy_through_service_url:true}`)
+	})
+}
