@@ -107,12 +107,12 @@ compile() {
 }
 
 # serve BINARY FOLDER [SERVE-ARGUMENTS]: starts a broker on free ports with its data and log in FOLDER and waits until
-# it is ready. Sets BROKER and ADMIN to its addresses, BROKER_PID to its process. RUNNER, if set, is put before the
-# command.
+# it is ready. Sets BROKER and ADMIN to its addresses, BROKER_PID to its process. LISTEN, if set, is the address to
+# listen at, and RUNNER is put before the command.
 serve() {
   local binary=$1 folder=$2
   shift 2
-  BROKER=127.0.0.1:$(free_port)
+  BROKER=${LISTEN:-127.0.0.1:$(free_port)}
   ADMIN=127.0.0.1:$(free_port)
   mkdir -p "$folder"
   # shellcheck disable=SC2086
