@@ -110,22 +110,12 @@ func (c *checker) leaf(p *page, i, depth int) error {
 	if root := native.Uint64(p.b[value:]); root != 0 {
 		return c.page(root, nil, nil, depth+1)
 	}
-	return p.inline(value+bucketHeader, end)
-}
-
-// inline checks a bucket that lies in its parent's value.
-func (p *page) inline(from, end uint64) error {
-	in := page{id: p.id, size: int(end) - int(from)}
-	if in.size < pageHeader || end > uint64(len(p.b)) {
+	if end > uint64(len(p.b)) {
 		return p.damaged("has an inline bucket without a page")
 	}
-	in.b = p.b[from:end]
-	in.flags, in.count = native.Uint16(in.b[8:]), int(native.Uint16(in.b[10:]))
-	if in.flags != flagLeaf || pageHeader+in.count*pageElement > in.size {
-		return p.damaged("has a bad inline bucket")
-	}
-	if _, err := in.keysEnd(); err != nil {
-		return err
+	in, err := inlinePage(p.b[value+bucketHeader : end])
+	if err != nil {
+		return fmt.Errorf("page %d: %w", p.id, err)
 	}
 	return in.order(nil, nil)
 }

@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -11,9 +12,10 @@ import (
 
 // A chunk is the entries that one commit brought to a topic, as one value:
 //
-//	version(1) 0(3) count(4) index(8) messages(8) newest(8) marks(4 each) crc(4) frames
+//	version(1) 0(3) count(4) index(8) messages(8) newest(8) length(4) marks(4 each) crc(4) frames
 //
-// index is the ordinal of its first message, newest the latest publish time. A mark
+// index is the ordinal of its first message, newest the latest publish time, length
+// that of the frames. A mark
 // for every 16th entry but the first holds the offset of its frame, so that an entry
 // is found without a walk through all before it and a damaged length loses at most 15
 // others. A frame is
@@ -25,7 +27,7 @@ import (
 // entry's id too, so that a chunk in a wrong place is seen. All numbers are little endian.
 const (
 	chunkVersion = 1
-	chunkFixed   = 32
+	chunkFixed   = 36
 	chunkMark    = 4
 	chunkStride  = 16
 	frameHeader  = 8
@@ -56,6 +58,7 @@ func appendChunk(b []byte, p edge.Position, index uint64, n int, entry func(int)
 	binary.LittleEndian.PutUint64(head[8:], index)
 	binary.LittleEndian.PutUint64(head[16:], messages)
 	binary.LittleEndian.PutUint64(head[24:], uint64(newest))
+	binary.LittleEndian.PutUint32(head[32:], uint32(len(b)-frames))
 	sum := placedSum(p.Ledger, p.Entry, b[start:frames-4])
 	binary.LittleEndian.PutUint32(b[frames-4:], sum)
 	return b
@@ -94,7 +97,27 @@ func placedSum(ledger, entry int64, b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, b)
 }
 
-// chunk is a stored value opened for reading. Its bytes are the file's.
+// chunkValue is a stored value, wherever it lies.
+type chunkValue interface {
+	size() int
+	// read returns a part of it. Whether the bytes are shared is the value's matter:
+	// they are not changed, and not kept beyond the transaction.
+	read(offset, n int) ([]byte, error)
+}
+
+// mapped is a value in a mapped file.
+type mapped []byte
+
+func (v mapped) size() int { return len(v) }
+
+func (v mapped) read(offset, n int) ([]byte, error) {
+	if n < 0 || offset < 0 || offset+n > len(v) {
+		return nil, errDamaged
+	}
+	return v[offset : offset+n], nil
+}
+
+// chunk is a stored value opened for reading.
 type chunk struct {
 	ledger   int64
 	first    int64
@@ -102,30 +125,44 @@ type chunk struct {
 	index    uint64
 	messages uint64
 	newest   int64
+	length   int // of the frames
 	marks    []byte
-	frames   []byte
+	value    chunkValue
 }
 
 // openChunk checks the header of a value found at a position.
-func openChunk(ledger, first int64, v []byte) (chunk, error) {
-	if len(v) < chunkFixed+4 || v[0] != chunkVersion {
-		return chunk{}, fmt.Errorf("chunk %d:%d: %w", ledger, first, errDamaged)
+func openChunk(ledger, first int64, value chunkValue) (chunk, error) {
+	damaged := func(err error) (chunk, error) {
+		return chunk{}, fmt.Errorf("chunk %d:%d: %w", ledger, first, errors.Join(errDamaged, err))
 	}
-	count := int64(binary.LittleEndian.Uint32(v[4:]))
-	end := chunkFixed + (count-1)/chunkStride*chunkMark
-	if count < 1 || count > maxChunkEntries || int64(len(v)) < end+4 ||
-		placedSum(ledger, first, v[:end]) != binary.LittleEndian.Uint32(v[end:]) {
-		return chunk{}, fmt.Errorf("chunk %d:%d: %w", ledger, first, errDamaged)
+	head, err := value.read(0, chunkFixed)
+	if err != nil || head[0] != chunkVersion {
+		return damaged(err)
 	}
-	return chunk{
-		ledger: ledger, first: first, count: int(count),
-		index:    binary.LittleEndian.Uint64(v[8:]),
-		messages: binary.LittleEndian.Uint64(v[16:]),
-		newest:   int64(binary.LittleEndian.Uint64(v[24:])),
-		marks:    v[chunkFixed:end],
-		frames:   v[end+4:],
-	}, nil
+	c := chunk{
+		ledger: ledger, first: first, value: value,
+		count:    int(binary.LittleEndian.Uint32(head[4:])),
+		index:    binary.LittleEndian.Uint64(head[8:]),
+		messages: binary.LittleEndian.Uint64(head[16:]),
+		newest:   int64(binary.LittleEndian.Uint64(head[24:])),
+		length:   int(binary.LittleEndian.Uint32(head[32:])),
+	}
+	if c.count < 1 || c.count > maxChunkEntries {
+		return damaged(nil)
+	}
+	if head, err = value.read(0, c.start()); err != nil {
+		return damaged(err)
+	}
+	sum := len(head) - 4
+	if placedSum(ledger, first, head[:sum]) != binary.LittleEndian.Uint32(head[sum:]) || value.size() != len(head)+c.length {
+		return damaged(nil)
+	}
+	c.marks = head[chunkFixed:sum]
+	return c, nil
 }
+
+// start is where the frames start in the value.
+func (c *chunk) start() int { return chunkFixed + (c.count-1)/chunkStride*chunkMark + 4 }
 
 func (c *chunk) last() int64 { return c.first + int64(c.count) - 1 }
 
@@ -136,16 +173,17 @@ type frame struct {
 	body  []byte
 }
 
-// chunkReader walks the frames of a chunk.
+// chunkReader walks the frames of a chunk, stride by stride.
 type chunkReader struct {
-	chunk
-	next   int // ordinal of the next frame in the chunk
-	offset int // where it starts
+	*chunk
+	next   int    // ordinal of the next frame in the chunk
+	stride []byte // what is left of the frames up to the next mark
+	err    error  // why strides could not be read
 }
 
 // at starts at an entry of the chunk.
 func (c *chunk) at(entry int64) chunkReader {
-	r := chunkReader{chunk: *c}
+	r := chunkReader{chunk: c}
 	r.jump(int(entry-c.first) / chunkStride)
 	for r.more() && r.first+int64(r.next) < entry {
 		r.read()
@@ -155,14 +193,28 @@ func (c *chunk) at(entry int64) chunkReader {
 
 // jump goes to a mark; the one before the first is the chunk's start.
 func (r *chunkReader) jump(mark int) {
-	r.next, r.offset = mark*chunkStride, 0
-	if mark > 0 {
-		r.offset = r.markOffset(mark)
+	r.next = mark * chunkStride
+	r.stride = nil
+	if !r.more() {
+		return
 	}
+	from, to := r.mark(mark), r.mark(mark+1)
+	stride, err := r.value.read(r.start()+from, to-from)
+	if err != nil {
+		r.err = err
+	}
+	r.stride = stride
 }
 
-func (r *chunkReader) markOffset(mark int) int {
-	return int(binary.LittleEndian.Uint32(r.marks[(mark-1)*chunkMark:]))
+// mark is the offset of a mark's frame, or the end.
+func (r *chunkReader) mark(i int) int {
+	switch {
+	case i == 0:
+		return 0
+	case i*chunkStride >= r.count:
+		return r.length
+	}
+	return int(binary.LittleEndian.Uint32(r.marks[(i-1)*chunkMark:]))
 }
 
 // more reports whether the chunk has a next frame.
@@ -173,40 +225,29 @@ func (r *chunkReader) more() bool { return r.next < r.count }
 func (r *chunkReader) read() (f frame, ok bool) {
 	f.entry = r.first + int64(r.next)
 	mark := r.next/chunkStride + 1
-	limit := len(r.frames)
-	if mark*chunkStride < r.count {
-		limit = min(limit, r.markOffset(mark))
-	}
-	if f.body, f.sum, ok = r.body(limit); !ok {
-		if mark*chunkStride < r.count {
-			r.jump(mark)
-		} else {
-			r.next = r.count
-		}
+	if len(r.stride) < frameHeader {
+		r.skipTo(mark)
 		return f, false
 	}
-	r.offset += frameHeader + len(f.body)
-	r.next++
-	if r.next == mark*chunkStride && r.more() {
+	n := binary.LittleEndian.Uint32(r.stride)
+	f.sum = binary.LittleEndian.Uint32(r.stride[4:])
+	if uint64(n) > uint64(len(r.stride)-frameHeader) {
+		r.skipTo(mark)
+		return f, false
+	}
+	f.body, r.stride = r.stride[frameHeader:frameHeader+n], r.stride[frameHeader+n:]
+	if r.next++; r.next == mark*chunkStride {
 		r.jump(mark)
 	}
 	return f, true
 }
 
-// body is the next frame's, which ends before limit.
-func (r *chunkReader) body(limit int) (body []byte, sum uint32, ok bool) {
-	if r.offset < 0 || r.offset+frameHeader > limit {
-		return nil, 0, false
-	}
-	b := r.frames[r.offset:limit]
-	n := binary.LittleEndian.Uint32(b)
-	if uint64(n) > uint64(len(b)-frameHeader) {
-		return nil, 0, false
-	}
-	return b[frameHeader : frameHeader+int(n)], binary.LittleEndian.Uint32(b[4:]), true
+func (r *chunkReader) skipTo(mark int) {
+	r.jump(mark)
+	r.next = min(r.next, r.count)
 }
 
-// open verifies a frame and decodes it. Facts are copies, data stays the file's.
+// open verifies a frame and decodes it. Facts are copies, data is shared with the value.
 func (c *chunk) open(f frame, names *interned) (e edge.Entry, err error) {
 	e.Position = edge.Position{Ledger: c.ledger, Entry: f.entry}
 	d := decoder{b: f.body}

@@ -97,7 +97,7 @@ func TestChunkSurvives(t *testing.T) {
 			next += uint64(f.Messages)
 		}
 		v := appendChunk([]byte("before"), p, index, len(entries), func(i int) (*edge.Facts, []byte) { return &entries[i].Facts, entries[i].Data })[6:]
-		c, err := openChunk(p.Ledger, p.Entry, v)
+		c, err := openChunk(p.Ledger, p.Entry, mapped(v))
 		if err != nil || c.last() != entries[len(entries)-1].Position.Entry || c.messages != next-index {
 			t.Fatalf("opened as %+v (%v)", c, err)
 		}
@@ -113,7 +113,7 @@ func TestChunkSurvives(t *testing.T) {
 		if walk.more() {
 			t.Fatal("there are more")
 		}
-		if _, err := openChunk(p.Ledger, p.Entry+1, v); err == nil {
+		if _, err := openChunk(p.Ledger, p.Entry+1, mapped(v)); err == nil {
 			t.Fatal("a chunk in a wrong place is not seen")
 		}
 	})
@@ -131,7 +131,7 @@ func TestDamagedChunk(t *testing.T) {
 	for i := range clean {
 		v := bytes.Clone(clean)
 		v[i] ^= 0xff
-		c, err := openChunk(3, 10, v)
+		c, err := openChunk(3, 10, mapped(v))
 		if (err != nil) != (i < head) {
 			t.Fatalf("byte %d: open says %v", i, err)
 		}
@@ -242,10 +242,12 @@ func walkChunk(b []byte) error {
 	c.count = 1 + int(b[0])
 	marks := min((c.count-1)/chunkStride*chunkMark, len(b)-1)
 	if marks < (c.count-1)/chunkStride*chunkMark {
-		_, err := openChunk(1, 5, b)
+		_, err := openChunk(1, 5, mapped(b))
 		return err
 	}
-	c.marks, c.frames = b[1:1+marks], b[1+marks:]
+	c.marks = b[1 : 1+marks]
+	v := append(make([]byte, c.start()), b[1+marks:]...)
+	c.value, c.length = mapped(v), len(v)-c.start()
 	for walk := c.at(5 + int64(b[1])%int64(c.count)); walk.more(); {
 		before := walk.next
 		if f, ok := walk.read(); ok {

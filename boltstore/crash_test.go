@@ -252,7 +252,12 @@ func (w *crashTopic) verifyState(t *testing.T, led edge.Ledger, name string) {
 
 func readAllEntries(t testing.TB, led edge.Ledger) (all []edge.Entry) {
 	t.Helper()
-	next := led.Spans().Start()
+	return readEntries(t, led, led.Spans().Start())
+}
+
+// readEntries reads all from a position on.
+func readEntries(t testing.TB, led edge.Ledger, next edge.Position) (all []edge.Entry) {
+	t.Helper()
 	for {
 		b, err := led.Read([]edge.Range{{First: next, Last: edge.Latest}}, 500, 1<<20)
 		if err != nil {

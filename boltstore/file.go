@@ -30,17 +30,20 @@ const (
 	flockWait = 5 * time.Second
 )
 
-// file is one bbolt file of the store. Readers hold mu shared for the length of a
-// transaction; opening and closing the handle takes it alone.
+// file is one bbolt file of the store: the main file, open through bbolt, or a
+// volume, open for plain reads. Readers hold mu shared while they read; opening and
+// closing takes it alone.
 type file struct {
 	number uint64
 	path   string
 	size   atomic.Int64 // bytes on disk
 	used   atomic.Int64 // time of the last read, for closing the idlest
+	open   atomic.Bool  // whether tree is set
 
-	mu     sync.RWMutex
-	db     *bbolt.DB   // nil when it is not open
-	opened atomic.Bool // whether db is set
+	mu   sync.RWMutex
+	db   *bbolt.DB // set in the main file
+	tree *treeFile // set in a volume that is open
+	f    *os.File  // under tree
 }
 
 func fileName(number uint64) string {
@@ -75,70 +78,99 @@ func protect(fn func() error) (err error) {
 	return fn()
 }
 
-// view runs fn in a read transaction and opens the file read-only if need be. What
-// fn reads is valid only inside it.
+// mapped reports whether the file is open through bbolt.
+func (f *file) mapped() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.db != nil
+}
+
+// view runs fn in a read transaction of the main file. What fn reads is valid only
+// inside it.
 func (f *file) view(fn func(tx *bbolt.Tx) error) error {
-	f.touched()
-	for range 3 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.db == nil {
+		return errTurned
+	}
+	return protect(func() error { return f.db.View(fn) })
+}
+
+// plain runs fn on a file that is not mapped, and opens it if need be.
+func (f *file) plain(fn func(t *treeFile) error) error {
+	f.used.Store(time.Now().UnixNano())
+	for {
 		f.mu.RLock()
 		if f.db != nil {
+			f.mu.RUnlock()
+			return errTurned
+		}
+		if f.tree != nil {
 			defer f.mu.RUnlock()
-			return protect(func() error { return f.db.View(fn) })
+			return fn(f.tree)
 		}
 		f.mu.RUnlock()
-		if err := f.openReadOnly(); err != nil {
+		if err := f.openPlain(); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("read %s: closed again and again", f.name())
 }
 
-func (f *file) openReadOnly() error {
+func (f *file) openPlain() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.db != nil {
+	if f.db != nil || f.tree != nil {
 		return nil
 	}
-	return protect(func() error {
-		db, err := bbolt.Open(f.path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: flockWait, NoStatistics: true})
-		if err != nil {
-			return fmt.Errorf("open %s: %w", f.name(), err)
-		}
-		f.setDB(db)
-		return nil
-	})
+	h, err := os.Open(f.path)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", f.name(), err)
+	}
+	t, err := openTree(h)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", f.name(), errors.Join(err, h.Close()))
+	}
+	f.f, f.tree = h, t
+	f.open.Store(true)
+	return nil
 }
 
-// close closes the handle once no reader is left.
+// close closes the file once no reader is left.
 func (f *file) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.db == nil {
-		return nil
-	}
-	db := f.db
-	f.setDB(nil)
-	return db.Close()
+	return f.closeLocked()
 }
 
-// setDB sets the handle; mu is held, or nobody else has the file yet.
-func (f *file) setDB(db *bbolt.DB) {
-	f.db = db
-	f.opened.Store(db != nil)
-}
-
-// closeIdle closes the handle unless somebody reads.
+// closeIdle closes the file unless somebody reads.
 func (f *file) closeIdle() bool {
 	if !f.mu.TryLock() {
 		return false
 	}
 	defer f.mu.Unlock()
-	if f.db == nil {
-		return true
+	return f.closeLocked() == nil
+}
+
+func (f *file) closeLocked() (err error) {
+	if f.db != nil {
+		err = f.db.Close()
+		f.db = nil
 	}
-	db := f.db
-	f.setDB(nil)
-	return db.Close() == nil
+	if f.f != nil {
+		err = errors.Join(err, f.f.Close())
+		f.f, f.tree = nil, nil
+		f.open.Store(false)
+	}
+	return err
+}
+
+// mount makes a bbolt handle the file's own. A plain one is closed.
+func (f *file) mount(db *bbolt.DB) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.closeLocked()
+	f.db = db
+	return err
 }
 
 // openWritable opens a checked file for writing. Maps are made as large as the file

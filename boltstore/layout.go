@@ -80,12 +80,3 @@ func eachNumbered(b *bbolt.Bucket, prefix byte, visit func(n uint64, value []byt
 	}
 	return nil
 }
-
-// chunkValue returns the value of the chunk under key.
-func chunkValue(ledger *bbolt.Bucket, key []byte) []byte {
-	b := ledger.Bucket(key)
-	if b == nil {
-		return nil
-	}
-	return b.Get(keyValue)
-}

@@ -117,9 +117,9 @@ func (s *Store) mountMain(f *file) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", filepath.Base(f.path), err)
 	}
-	f.mu.Lock()
-	f.setDB(db)
-	f.mu.Unlock()
+	if err := f.mount(db); err != nil {
+		return err
+	}
 	if err := s.openGrower(f); err != nil {
 		return err
 	}

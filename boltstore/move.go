@@ -14,8 +14,8 @@ import (
 type mover struct {
 	volume uint64
 	topic  *topic
-	id     int64  // ledger under way, 0 for none
-	after  []byte // key of the last chunk that was copied
+	id     int64 // ledger under way, 0 for none
+	after  int64 // entries before it have been copied
 	live   *wanted
 }
 
@@ -53,7 +53,7 @@ func (s *Store) pickLedger(m *mover) error {
 	}
 	for _, p := range places {
 		if p.file == m.volume {
-			m.id, m.after, m.live = p.span.Ledger, nil, newWanted(states)
+			m.id, m.after, m.live = p.span.Ledger, 0, newWanted(states)
 			return nil
 		}
 	}
@@ -146,37 +146,40 @@ func (s *Store) moveChunks(m *mover) error {
 	if done {
 		m.id = 0
 	} else {
-		m.after = chunks[len(chunks)-1].key
+		m.after = chunks[len(chunks)-1].last + 1
 	}
 	return nil
 }
 
-type storedChunk struct{ key, value []byte }
+type storedChunk struct {
+	first, last int64
+	value       []byte
+}
 
 // readChunks copies the next chunks that somebody may still want out of the volume.
 func (s *Store) readChunks(m *mover) (chunks []storedChunk, done bool, err error) {
 	done = true
 	size := 0
-	err = s.viewLedger(m.topic, m.volume, m.id, func(b *bbolt.Bucket) error {
-		cur := b.Cursor()
-		k, _ := cur.First()
-		if m.after != nil {
-			if k, _ = cur.Seek(m.after); slices.Equal(k, m.after) {
-				k, _ = cur.Next()
-			}
-		}
-		for ; k != nil; k, _ = cur.Next() {
-			v := chunkValue(b, k)
-			if m.live.dead(m.id, k, v) {
-				continue
-			}
-			if done = size+len(v) <= moveBytes || size == 0; !done {
+	err = s.viewLedger(m.topic, m.volume, m.id, func(src chunkSource) error {
+		for src.seek(m.after); ; src.next() {
+			first, value, ok := src.at()
+			if !ok {
 				return nil
 			}
-			chunks = append(chunks, storedChunk{slices.Clone(k), slices.Clone(v)})
+			c, err := openChunk(m.id, first, value)
+			if first < m.after || err != nil || m.live.dead(&c) {
+				continue
+			}
+			if done = size == 0 || size+value.size() <= moveBytes; !done {
+				return nil
+			}
+			v, err := value.read(0, value.size())
+			if err != nil {
+				continue
+			}
+			chunks = append(chunks, storedChunk{first, c.last(), slices.Clone(v)})
 			size += len(v)
 		}
-		return nil
 	})
 	if errors.Is(err, errDamaged) || errors.Is(err, edge.ErrGone) {
 		s.log().Warn("part of a ledger cannot be moved and is lost", "ledger", m.id, "error", err)
@@ -192,7 +195,7 @@ func putChunks(topic *bbolt.Bucket, id int64, chunks []storedChunk) error {
 	}
 	led.FillPercent = appendFill
 	for _, c := range chunks {
-		b, err := led.CreateBucketIfNotExists(c.key)
+		b, err := led.CreateBucketIfNotExists(number(uint64(c.first)))
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -193,12 +194,12 @@ func (s *Store) checkFile(number uint64) (older bool, err error) {
 }
 
 // readMetas returns the meta pages that can be read, the newer first.
-func readMetas(f *os.File) (metas []metaPage, err error) {
+func readMetas(f io.ReaderAt) (metas []metaPage, err error) {
 	var errs []error
 	for slot := range int64(2) {
 		m, err := readMeta(f, slot)
 		if errors.Is(err, errForeign) {
-			return nil, fmt.Errorf("%w: %s is %w", ErrFormat, filepath.Base(f.Name()), err)
+			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		}
 		if err != nil {
 			errs = append(errs, err)

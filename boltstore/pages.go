@@ -108,6 +108,20 @@ func readPage(f io.ReaderAt, id, high uint64, buf []byte) (page, error) {
 	return p, p.extend(f, end)
 }
 
+// inlinePage is the page of a bucket that lies in its parent's value.
+func inlinePage(b []byte) (page, error) {
+	p := page{size: len(b), b: b}
+	if len(b) < pageHeader {
+		return p, p.damaged("is too short for a bucket")
+	}
+	p.flags, p.count = native.Uint16(b[8:]), int(native.Uint16(b[10:]))
+	if p.flags != flagLeaf || pageHeader+p.count*pageElement > len(b) {
+		return p, p.damaged("is no leaf")
+	}
+	_, err := p.keysEnd()
+	return p, err
+}
+
 func (p *page) damaged(what string) error {
 	return fmt.Errorf("page %d %s: %w", p.id, what, errDamaged)
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"go.etcd.io/bbolt"
-
 	"wayside/edge"
 )
 
@@ -118,8 +116,8 @@ func (r *reading) lose(w edge.Range) {
 // read is lost.
 func (r *reading) ledger(number uint64, piece edge.Range) error {
 	next := piece.First
-	err := r.l.store.viewLedger(r.l.topic, number, piece.First.Ledger, func(b *bbolt.Bucket) error {
-		return eachChunk(b, piece, func(c *chunk, err error, covers edge.Range) error {
+	err := r.l.store.viewLedger(r.l.topic, number, piece.First.Ledger, func(src chunkSource) error {
+		return eachChunk(src, piece, func(c *chunk, err error, covers edge.Range) error {
 			if next.Less(covers.First) {
 				r.lose(edge.Range{First: next, Last: covers.First.Before()})
 			}

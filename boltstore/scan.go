@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"go.etcd.io/bbolt"
-
 	"wayside/edge"
 )
 
@@ -89,8 +87,8 @@ func (v *view) newest(i int) int64 {
 
 func (l *ledger) collectLedger(number uint64, part edge.Range, newest int64) (piece []scanned, err error) {
 	var names interned
-	err = l.store.viewLedger(l.topic, number, part.First.Ledger, func(b *bbolt.Bucket) error {
-		return eachChunk(b, part, func(c *chunk, err error, covers edge.Range) error {
+	err = l.store.viewLedger(l.topic, number, part.First.Ledger, func(src chunkSource) error {
+		return eachChunk(src, part, func(c *chunk, err error, covers edge.Range) error {
 			if err != nil || c.newest < newest {
 				return nil
 			}

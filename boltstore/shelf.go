@@ -4,19 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"wayside/edge"
 )
 
-// openVolumes is how many read-only files are open at once; on 32-bit machines their
-// maps have to fit into 1 GiB.
-func openVolumes() int {
-	if is32bit {
-		return 4
-	}
-	return 16
-}
+// openVolumes is how many volumes are open at once.
+const openVolumes = 16
 
 // shelf is the files of a store by number.
 type shelf struct {
@@ -61,7 +54,7 @@ func (h *shelf) take(number uint64) (*file, error) {
 }
 
 func (h *shelf) closeIdlest(but *file) {
-	for range openVolumes() {
+	for range openVolumes {
 		idle := h.idlest(but)
 		if idle == nil || !idle.closeIdle() {
 			return
@@ -75,7 +68,7 @@ func (h *shelf) idlest(but *file) (idle *file) {
 	defer h.mu.Unlock()
 	open := 0
 	for _, f := range h.files {
-		if f == h.main || f == but || !f.opened.Load() {
+		if f == h.main || f == but || !f.open.Load() {
 			continue
 		}
 		open++
@@ -83,7 +76,7 @@ func (h *shelf) idlest(but *file) (idle *file) {
 			idle = f
 		}
 	}
-	if open < openVolumes() {
+	if open < openVolumes {
 		return nil
 	}
 	return idle
@@ -121,6 +114,3 @@ func (h *shelf) closeAll() error {
 	}
 	return errors.Join(errs...)
 }
-
-// touched notes a read for closeIdlest.
-func (f *file) touched() { f.used.Store(time.Now().UnixNano()) }

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -111,9 +112,19 @@ func (s *Store) log() *slog.Logger { return s.opts.Logger }
 // uptime counts the seconds that brokers have run on this store.
 func (s *Store) uptime() int64 { return s.uptimeBase + int64(time.Since(s.started)/time.Second) }
 
-// viewMain reads the main file.
+// viewMain reads the main file. While that is closed for a repair it cannot be read
+// this way.
 func (s *Store) viewMain(fn func(tx *bbolt.Tx) error) error {
-	return s.shelf.mainFile().view(fn)
+	for {
+		f := s.shelf.mainFile()
+		err := f.view(fn)
+		switch {
+		case !errors.Is(err, errTurned):
+			return err
+		case f == s.shelf.mainFile():
+			return fmt.Errorf("%w: main file is being repaired", edge.ErrStorage)
+		}
+	}
 }
 
 // viewTopic reads a topic's bucket in the main file.

@@ -26,21 +26,13 @@ func newWanted(states []edge.CursorState) *wanted {
 
 // dead reports whether every cursor has acknowledged all entries of a chunk. Without
 // a cursor nothing is dead: somebody keeps it for a reason not known here.
-func (w *wanted) dead(ledger int64, key, value []byte) bool {
-	n, ok := keyNumber(key, 0)
-	if !ok || len(w.states) == 0 {
-		return false
-	}
-	c, err := openChunk(ledger, int64(n), value)
-	if err != nil {
-		return false
-	}
+func (w *wanted) dead(c *chunk) bool {
 	for i := range w.states {
-		if !acknowledged(&w.states[i], ledger, c.first, c.last()) {
+		if !acknowledged(&w.states[i], c.ledger, c.first, c.last()) {
 			return false
 		}
 	}
-	return true
+	return len(w.states) > 0
 }
 
 // acknowledged reports whether a state covers a run of entries.
@@ -138,11 +130,14 @@ func (s *Store) thin(t *topic) (found bool, err error) {
 
 // deadChunks lists at most sweepChunks dead chunks of a ledger.
 func (s *Store) deadChunks(t *topic, id int64, live *wanted) (keys [][]byte, err error) {
-	err = s.viewLedger(t, s.main.number, id, func(b *bbolt.Bucket) error {
-		cur := b.Cursor()
-		for k, _ := cur.First(); k != nil && len(keys) < sweepChunks; k, _ = cur.Next() {
-			if live.dead(id, k, chunkValue(b, k)) {
-				keys = append(keys, slices.Clone(k))
+	err = s.viewLedger(t, s.main.number, id, func(src chunkSource) error {
+		for src.seek(0); len(keys) < sweepChunks; src.next() {
+			first, value, ok := src.at()
+			if !ok {
+				return nil
+			}
+			if c, err := openChunk(id, first, value); err == nil && live.dead(&c) {
+				keys = append(keys, number(uint64(first)))
 			}
 		}
 		return nil

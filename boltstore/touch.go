@@ -122,9 +122,7 @@ func (g *group) flush(w *touch) error {
 }
 
 func (g *group) putRecord(w *touch) error {
-	records := g.tx.Bucket(bucketRecords)
-	records.FillPercent = recordFill
-	return records.Put(number(w.topic.key), w.rec.encode(w.topic.name))
+	return putRecord(g.tx, number(w.topic.key), w.rec.encode(w.topic.name))
 }
 
 // recordFill leaves records room to grow in their page.

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -39,7 +40,7 @@ func (s *Store) turnOverIfDue(need int64) error {
 func (s *Store) turnOver() error {
 	old := s.main
 	next := old.number + 1
-	c := carrier{from: old, skip: old.number}
+	c := carrier{from: old}
 	err := s.makeMain(next, func(db *bbolt.DB) error { return s.carry(&c, db) })
 	if err != nil {
 		if isFull(err) {
@@ -87,19 +88,16 @@ func (s *Store) retire(f *file, high int64) error {
 	return nil
 }
 
-// carrier carries what is not entries from one file into a new main file.
+// carrier carries what is not entries from the main file into the one that follows.
 type carrier struct {
 	from    *file
-	skip    uint64 // the number under which from will be a volume
-	lenient bool   // what cannot be read is left behind
-	lost    int    // topics that were
-	ledgers int64  // in from, listed by topics
-	bytes   int64  // in these
+	ledgers int64 // in from, listed by topics
+	bytes   int64 // in these
 }
 
 // carry fills a new main file.
 func (s *Store) carry(c *carrier, db *bbolt.DB) error {
-	if err := c.values(db); err != nil && !c.lenient {
+	if err := c.values(db); err != nil {
 		return err
 	}
 	keys, err := c.topicKeys()
@@ -113,13 +111,14 @@ func (s *Store) carry(c *carrier, db *bbolt.DB) error {
 		}
 		keys = keys[n:]
 	}
-	return db.Update(func(tx *bbolt.Tx) error { return s.carryMeta(c, tx) })
+	v := volume{number: c.from.number, ledgers: c.ledgers, bytes: c.bytes, name: c.from.name()}
+	return db.Update(func(tx *bbolt.Tx) error { return s.carryMeta(tx, v) })
 }
 
-// carryMeta writes the store's numbers and the list of volumes with the new one.
-func (s *Store) carryMeta(c *carrier, tx *bbolt.Tx) error {
+// carryMeta writes the store's numbers and the list of volumes with a new one.
+func (s *Store) carryMeta(tx *bbolt.Tx, added volume) error {
 	meta := tx.Bucket(bucketMeta)
-	list := []*volume{{number: c.skip, ledgers: c.ledgers, bytes: c.bytes, name: c.from.name()}}
+	list := []*volume{&added}
 	for _, v := range s.volumes {
 		list = append(list, v)
 	}
@@ -149,76 +148,44 @@ func (c *carrier) values(db *bbolt.DB) error {
 	})
 }
 
-// topicKeys lists the records' keys. In a lenient carrying a bad page in the middle
-// is come at from both sides.
 func (c *carrier) topicKeys() (keys [][]byte, err error) {
-	seen := map[string]bool{}
-	add := func(k []byte) {
-		if !seen[string(k)] && len(k) == 8 {
-			seen[string(k)] = true
-			keys = append(keys, append([]byte(nil), k...))
-		}
-	}
 	err = c.from.view(func(old *bbolt.Tx) error {
-		cur := old.Bucket(bucketRecords).Cursor()
-		for k, _ := cur.First(); k != nil; k, _ = cur.Next() {
-			add(k)
-		}
-		return nil
+		return old.Bucket(bucketRecords).ForEach(func(k, _ []byte) error {
+			keys = append(keys, bytes.Clone(k))
+			return nil
+		})
 	})
-	if err == nil || !c.lenient {
-		return keys, err
-	}
-	// The error is the damage that is being gone around.
-	_ = c.from.view(func(old *bbolt.Tx) error {
-		cur := old.Bucket(bucketRecords).Cursor()
-		for k, _ := cur.Last(); k != nil; k, _ = cur.Prev() {
-			add(k)
-		}
-		return nil
-	})
-	return keys, nil
+	return keys, err
 }
 
 // topics copies some topics in one transaction.
 func (c *carrier) topics(db *bbolt.DB, keys [][]byte) error {
 	return db.Update(func(tx *bbolt.Tx) error {
-		for _, k := range keys {
-			n, _ := keyNumber(k, 0)
-			name := topicKey(n)
-			err := c.from.view(func(old *bbolt.Tx) error { return c.topic(tx, old, k, name) })
-			if err == nil {
-				continue
-			}
-			if !c.lenient {
-				return err
-			}
-			c.lost++
-			if err := tx.Bucket(bucketRecords).Delete(k); err != nil {
-				return err
-			}
-			if tx.Bucket(name) != nil {
-				if err := tx.DeleteBucket(name); err != nil {
+		return c.from.view(func(old *bbolt.Tx) error {
+			for _, k := range keys {
+				if err := c.topic(tx, old, k); err != nil {
 					return err
 				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 
-// topic copies one topic's record and its bucket without the entries.
-func (c *carrier) topic(tx, old *bbolt.Tx, key, name []byte) error {
+// topic copies one topic's record, and its bucket without the entries. A record that
+// is damaged has been reported when it was loaded, and ends here.
+func (c *carrier) topic(tx, old *bbolt.Tx, key []byte) error {
 	v := old.Bucket(bucketRecords).Get(key)
 	_, rec, err := decodeRecord(v)
-	if err != nil {
-		return err
+	n, ok := keyNumber(key, 0)
+	if err != nil || !ok {
+		return nil
 	}
-	from := old.Bucket(name)
+	from := old.Bucket(topicKey(n))
 	if from == nil {
 		return fmt.Errorf("topic without a bucket: %w", errDamaged)
 	}
-	to, err := tx.CreateBucket(name)
+	to, err := tx.CreateBucket(topicKey(n))
 	if err != nil {
 		return err
 	}
@@ -230,14 +197,22 @@ func (c *carrier) topic(tx, old *bbolt.Tx, key, name []byte) error {
 		return err
 	}
 	for _, p := range append(places, rec.open) {
-		if p.file == c.skip && p.span.Entries() > 0 {
-			c.ledgers++
-			c.bytes += p.span.Bytes
-		}
+		c.count(&p)
 	}
-	records := tx.Bucket(bucketRecords)
-	records.FillPercent = recordFill
-	return records.Put(append([]byte(nil), key...), append([]byte(nil), v...))
+	return putRecord(tx, key, bytes.Clone(v))
+}
+
+func (c *carrier) count(p *place) {
+	if p.file == c.from.number && p.span.Entries() > 0 {
+		c.ledgers++
+		c.bytes += p.span.Bytes
+	}
+}
+
+func putRecord(tx *bbolt.Tx, key, value []byte) error {
+	b := tx.Bucket(bucketRecords)
+	b.FillPercent = recordFill
+	return b.Put(key, value)
 }
 
 // copyTopic copies a topic's bucket but for its ledgers.
@@ -256,11 +231,10 @@ func copyBucket(to, from *bbolt.Bucket) error {
 }
 
 func copyKey(to, from *bbolt.Bucket, k, v []byte) error {
-	key := append([]byte(nil), k...)
 	if v != nil {
-		return to.Put(key, append([]byte(nil), v...))
+		return to.Put(k, bytes.Clone(v))
 	}
-	sub, err := to.CreateBucket(key)
+	sub, err := to.CreateBucket(k)
 	if err != nil {
 		return err
 	}

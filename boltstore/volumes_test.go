@@ -55,7 +55,7 @@ func fillBytes(t testing.TB, l edge.Ledger, bytes int) (entries []edge.Entry) {
 
 func wantEntries(t testing.TB, l edge.Ledger, want []edge.Entry) {
 	t.Helper()
-	got := readAllEntries(t, l)
+	got := readEntries(t, l, want[0].Position)
 	if !slices.EqualFunc(got, want, func(a, b edge.Entry) bool {
 		return a.Position == b.Position && a.Index == b.Index && string(a.Data) == string(b.Data)
 	}) {
@@ -133,7 +133,7 @@ func TestFileLimit(t *testing.T) {
 			var stored []edge.Entry
 			for round := range 4 {
 				stored = append(stored, fillUp(t, s, l)...)
-				if int64(len(stored)*10240) < o.FileLimit/2 {
+				if int64(len(stored)*fullEntry) < o.FileLimit/2 {
 					t.Fatalf("round %d: full with %d entries", round, len(stored))
 				}
 				wantEntries(t, l, stored)
@@ -144,18 +144,21 @@ func TestFileLimit(t *testing.T) {
 				if err := errors.Join(await(save), await(l.Roll), await(trim), await(l.Recover)); err != nil {
 					t.Fatalf("round %d: in a full store: %v", round, err)
 				}
-				start := l.Spans().Start()
-				stored = slices.DeleteFunc(stored, func(e edge.Entry) bool { return !start.Less(e.Position) })
+				// What is acknowledged may go before its ledger does, when space is short.
+				stored = slices.DeleteFunc(stored, func(e edge.Entry) bool { return !keep.Position.Less(e.Position) })
 			}
 		})
 	}
 }
 
+// fullEntry is the size of the entries that fill a store up.
+const fullEntry = 40 << 10
+
 // fillUp appends until the store is full.
 func fillUp(t *testing.T, s *Store, l edge.Ledger) (stored []edge.Entry) {
 	t.Helper()
 	for {
-		e, err := tryAppend(l, fmt.Sprintf("%10240d", len(stored)))
+		e, err := tryAppend(l, fmt.Sprintf("%*d", fullEntry, len(stored)))
 		if errors.Is(err, edge.ErrStoreFull) {
 			return stored
 		}
