@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -163,4 +164,44 @@ func BenchmarkDeliver(b *testing.B) {
 			}
 		}
 	}
+}
+
+// BenchmarkIdleSession reports what a client costs that does nothing: objects and
+// goroutine stacks, in bytes. Both ends live in this process; the client's end is small.
+func BenchmarkIdleSession(b *testing.B) {
+	r := benchRig(b)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	const clients = 500
+	for range clients {
+		c, in := r.wiredBare(b)
+		if _, err := c.Write([]byte(wire.PingFrame)); err != nil {
+			b.Fatal(err)
+		}
+		skipFrame(b, in)
+	}
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/clients, "heap-B/session")
+	b.ReportMetric(float64(int64(after.StackInuse)-int64(before.StackInuse))/clients, "stack-B/session")
+	for range b.N {
+	}
+}
+
+// wiredBare is a connection after its login, with a reader as small as can be.
+func (r *rig) wiredBare(b *testing.B) (net.Conn, *bufio.Reader) {
+	b.Helper()
+	c, err := net.Dial("tcp", r.addr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { c.Close() }) //nolint:errcheck // the process ends
+	if _, err := c.Write(frameOf(b, connectCmd(proto.Int32(21)), nil)); err != nil {
+		b.Fatal(err)
+	}
+	in := bufio.NewReaderSize(c, 256)
+	skipFrame(b, in)
+	return c, in
 }

@@ -102,7 +102,7 @@ func (c *consumer) completeLocked(request uint64) proto.Message {
 		return nil
 	}
 	c.told = true
-	c.settled()
+	c.made()
 	if c.closed {
 		c.endLocked()
 	}

@@ -147,7 +147,7 @@ func (p *producer) completeLocked() proto.Message {
 		return nil
 	}
 	p.told = true
-	p.settled()
+	p.made()
 	if p.turn {
 		p.turn = false
 		p.waits.Store(false)

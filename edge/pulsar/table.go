@@ -26,9 +26,10 @@ type place struct {
 	// it knew is ignored.
 	forgotten atomic.Bool
 	goneAt    time.Time     // set before the state is gone, unless forgotten
-	made      chan struct{} // closed when it has been made, or what was made of it undone
-	settled   func()        // closes made
-	cancel    context.CancelFunc
+	done      chan struct{} // closed when it has been made, or what was made of it undone
+	// settled closes done, cancel ends the request that makes it. Both go when it is made.
+	settled func()
+	cancel  context.CancelFunc
 	// known says that the client knows of it: pushed frames may follow. It is set with
 	// the outbox locked.
 	known atomic.Bool
@@ -84,9 +85,16 @@ func (p *place) hushLocked() {
 }
 
 func (p *place) open(id uint64, cancel context.CancelFunc) {
-	made := make(chan struct{})
-	p.id, p.cancel, p.made = id, cancel, made
-	p.settled = sync.OnceFunc(func() { close(made) })
+	done := make(chan struct{})
+	p.id, p.cancel, p.done = id, cancel, done
+	p.settled = sync.OnceFunc(func() { close(done) })
+}
+
+// made ends the making of an entry that has become ready. Whoever else would use what
+// is dropped here has lost to that.
+func (p *place) made() {
+	p.settled()
+	p.settled, p.cancel = nil, nil
 }
 
 func (p *place) move(from, to int32) bool { return p.state.CompareAndSwap(from, to) }
@@ -132,7 +140,7 @@ func (t *table[E]) find(id uint64) (e E, ok bool) {
 // there was none.
 func (t *table[E]) prior(id uint64) <-chan struct{} {
 	if e, ok := t.entries[id]; ok {
-		return e.at().made
+		return e.at().done
 	}
 	return nil
 }
@@ -143,7 +151,7 @@ func (t *table[E]) free() bool {
 		now := time.Now()
 		for id, e := range t.entries {
 			select {
-			case <-e.at().made:
+			case <-e.at().done:
 				if e.at().stale(now) {
 					delete(t.entries, id)
 				}
