@@ -81,3 +81,14 @@ func TestWithoutAutoCreation(t *testing.T) {
 func contextWith(r *http.Request, local net.Addr) context.Context {
 	return context.WithValue(r.Context(), http.LocalAddrContextKey, local)
 }
+
+func TestRuntimeConfiguration(t *testing.T) {
+	server, _ := newServer(t, func(o *Options, eo *edge.Options) { o.Cluster, eo.MaxMessageSize = "gateway", 1<<20 })
+	var got map[string]string
+	if err := json.Unmarshal(answerOf(t, server, "/admin/v2/brokers/configuration/runtime"), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got["clusterName"] != "gateway" || got["maxMessageSize"] != "1048576" || got["allowAutoTopicCreation"] != "true" {
+		t.Errorf("%v", got)
+	}
+}
