@@ -72,9 +72,13 @@ func (m *Main) demo(ctx context.Context, f *demoFlags) error {
 	if err != nil {
 		return err
 	}
-	defer leave(client.Close)
 	s := &stage{client: client, out: m.Stdout}
-	return s.play(ctx, f)
+	closers, err := s.play(ctx, f)
+	leave(append(closers, client.Close)...)
+	if err == nil {
+		fmt.Fprintf(m.Stdout, "%d published, %d confirmed, %d seen\n", s.published.Load(), s.confirmed.Load(), s.arrived.Load())
+	}
+	return err
 }
 
 // stage is a demo under way.
@@ -100,19 +104,24 @@ type reading struct {
 	Time   string  `json:"time"`
 }
 
-func (s *stage) play(ctx context.Context, f *demoFlags) error {
+// play goes on until the context ends. What it has opened is to be closed in the order
+// that it returns, also after an error.
+func (s *stage) play(ctx context.Context, f *demoFlags) (closers []func(), err error) {
 	consumer, err := s.client.Subscribe(s.audience())
 	if err != nil {
-		return failed(exitFailed, "cannot subscribe", "temperature, humidity, vibration", err.Error())
+		return nil, failed(exitFailed, "cannot subscribe", "temperature, humidity, vibration", err.Error())
 	}
+	closers = append(closers, consumer.Close)
 	producers, err := s.producers()
+	for _, p := range producers {
+		closers = append(closers, func() { flushBriefly(p) }, p.Close)
+	}
 	if err != nil {
-		leave(consumer.Close)
-		return err
+		return closers, err
 	}
 	fmt.Fprintf(s.out, "%d sensors publish %g readings a second each to temperature, humidity and vibration; Ctrl-C ends\n", f.sensors, f.rate)
 	sending, cancel := lingering(ctx)
-	defer cancel()
+	closers = append(closers, cancel)
 	var group sync.WaitGroup
 	for i := range f.sensors {
 		group.Go(func() { s.sense(ctx, sending, i, producers[i%len(producers)], f.rate) })
@@ -120,13 +129,7 @@ func (s *stage) play(ctx context.Context, f *demoFlags) error {
 	group.Go(func() { s.watch(ctx, consumer) })
 	group.Go(func() { s.tellEverySecond(ctx) })
 	group.Wait()
-	closers := []func(){consumer.Close}
-	for _, p := range producers {
-		closers = append(closers, func() { flushBriefly(p) }, p.Close)
-	}
-	leave(closers...)
-	fmt.Fprintf(s.out, "%d published, %d confirmed, %d seen\n", s.published.Load(), s.confirmed.Load(), s.arrived.Load())
-	return nil
+	return closers, nil
 }
 
 // audience is a subscription that leaves nothing behind.
@@ -146,7 +149,7 @@ func (s *stage) producers() ([]pulsar.Producer, error) {
 	for _, q := range quantities() {
 		p, err := s.client.CreateProducer(pulsar.ProducerOptions{Topic: q.name})
 		if err != nil {
-			return nil, failed(exitFailed, "cannot publish", q.name, err.Error())
+			return made, failed(exitFailed, "cannot publish", q.name, err.Error())
 		}
 		made = append(made, p)
 	}
