@@ -48,7 +48,7 @@ func (t *Topic) accessLocked(p *Producer) error {
 		if err := t.epochAllowsLocked(p); err != nil {
 			return err
 		}
-		t.fenceAllLocked()
+		t.kickAllLocked(fmt.Errorf("%w: Fenced out", ErrFenced))
 	default:
 		return fmt.Errorf("%w: unknown access mode %d", ErrBadRequest, int(p.opts.Access))
 	}
@@ -61,16 +61,6 @@ func (t *Topic) ownerName() string {
 		return "null"
 	}
 	return t.owner.name
-}
-
-// fenceAllLocked removes everybody for a producer that fences.
-func (t *Topic) fenceAllLocked() {
-	t.owner = nil // no waiter takes its place
-	all := t.allProducersLocked()
-	t.queue = nil
-	for _, q := range all {
-		t.kickLocked(q, fmt.Errorf("%w: Fenced out", ErrFenced))
-	}
 }
 
 func (t *Topic) epochAllowsLocked(p *Producer) error {
@@ -103,14 +93,13 @@ func (t *Topic) become(ctx context.Context, p *Producer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.becoming = false
+	if p.reason != nil {
+		return p.reason
+	}
 	if err != nil {
 		t.removeProducerLocked(p)
-		return err
 	}
-	if p.closed {
-		return fmt.Errorf("%w: Fenced out", ErrFenced)
-	}
-	return nil
+	return err
 }
 
 // nextOwnerLocked lets the first of the queue become the owner.

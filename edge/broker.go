@@ -20,7 +20,7 @@ type Broker struct {
 	reads   chan struct{} // semaphore of dispatchers' disk reads
 	run     context.Context
 	stop    context.CancelFunc
-	wg      sync.WaitGroup // housekeeper and closing topics
+	wg      sync.WaitGroup // housekeeper, and what goes on without its caller
 	born    int64          // boot counter of this store, in generated producer names
 	names   atomic.Int64   // number of generated producer names
 	joins   atomic.Uint64  // order in which consumers joined
@@ -29,18 +29,9 @@ type Broker struct {
 	mu       sync.Mutex
 	known    map[TopicName]struct{} // that exist in the store
 	open     map[TopicName]*slot    // open, opening or going
+	making   int                    // of these, not known yet
 	watchers map[*watcher]struct{}
 	closed   bool
-}
-
-// slot is the place of a topic that is open, being opened, or being closed. Its
-// fields are set before ready closes; gone closes when the place is free again.
-type slot struct {
-	ready chan struct{}
-	topic *Topic
-	err   error
-	going bool // guarded by Broker.mu: closing or being deleted
-	gone  chan struct{}
 }
 
 type watcher struct{ wake chan struct{} }
@@ -143,295 +134,9 @@ func (b *Broker) noteLocked(name TopicName, exists bool) {
 	}
 }
 
-// Open returns a topic, ready for producers and consumers. A missing one is created if
-// create is set, which front ends set by Options.AutoCreate and by what the client asks.
-// It may wait for the disk.
-func (b *Broker) Open(ctx context.Context, name TopicName, create bool) (*Topic, error) {
-	if !name.IsPersistent() {
-		return nil, fmt.Errorf("%w: topic %s: non-persistent topics are not served", ErrNotAllowed, name)
-	}
-	for {
-		s, mine, wait, err := b.place(name, create)
-		switch {
-		case err != nil:
-			return nil, err
-		case mine:
-			b.fill(name, s)
-			return s.topic, s.err
-		case wait == nil:
-			return s.topic, nil
-		}
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("open topic %s: %w", name, ctx.Err())
-		}
-	}
-}
-
-// place finds the slot of a topic that is open, or makes one that the caller has to
-// fill (mine), or says on what to wait before looking again.
-func (b *Broker) place(name TopicName, create bool) (s *slot, mine bool, wait <-chan struct{}, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return nil, false, nil, ErrClosing
-	}
-	if s, ok := b.open[name]; ok {
-		if s.going {
-			return s, false, s.gone, nil
-		}
-		select {
-		case <-s.ready:
-			return s, false, nil, nil
-		default:
-			return s, false, s.ready, nil
-		}
-	}
-	if _, ok := b.known[name]; !ok {
-		if err := b.mayCreateLocked(name, create); err != nil {
-			return nil, false, nil, err
-		}
-	}
-	s = &slot{ready: make(chan struct{}), gone: make(chan struct{})}
-	b.open[name] = s
-	return s, true, nil, nil
-}
-
-// mayCreateLocked says why a missing topic is not created now.
-func (b *Broker) mayCreateLocked(name TopicName, create bool) error {
-	if err := b.namespaceFor(name); err != nil {
-		return err
-	}
-	base, index := name.Partition()
-	if n, ok := b.catalog.partitions(base); ok && index >= 0 {
-		if index >= n {
-			return fmt.Errorf("%w: Topic not found %s", ErrTopicNotFound, name)
-		}
-		create = true // a partition that metadata promises comes into being on demand
-	}
-	if _, ok := b.catalog.partitions(name); ok {
-		return fmt.Errorf("%w: %s is partitioned: name one of its partitions", ErrNotAllowed, name)
-	}
-	if !create {
-		return fmt.Errorf("%w: Topic not found %s", ErrTopicNotFound, name)
-	}
-	if len(b.known)+len(b.open) >= b.opts.Topics {
-		return fmt.Errorf("%w: %d topics exist", ErrLimit, b.opts.Topics)
-	}
-	return nil
-}
-
-// namespaceFor reports whether a topic's namespace exists or may come into being.
-func (b *Broker) namespaceFor(name TopicName) error {
-	if b.catalog.HasNamespace(name.NamespaceName()) || b.opts.AutoCreateNamespaces {
-		return nil
-	}
-	return fmt.Errorf("%w: Namespace not found %s", ErrNamespaceNotFound, name.NamespaceName())
-}
-
-// fill opens the ledger for a placed slot. No client's context ends it, since others
-// may wait for the same slot.
-func (b *Broker) fill(name TopicName, s *slot) {
-	b.mu.Lock()
-	_, existed := b.known[name]
-	b.mu.Unlock()
-	s.topic, s.err = b.load(name, existed)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if s.err != nil {
-		delete(b.open, name)
-	} else {
-		b.noteLocked(name, true)
-	}
-	close(s.ready)
-}
-
-// load opens a topic's ledger and all its cursors.
-func (b *Broker) load(name TopicName, existed bool) (*Topic, error) {
-	if !existed && b.opts.AutoCreateNamespaces {
-		if err := b.catalog.ensureNamespace(b.run, name.Tenant, name.NamespaceName()); err != nil {
-			return nil, fmt.Errorf("create namespace of %s: %w", name, err)
-		}
-	}
-	var reserved []string
-	if !existed && b.opts.OnCreate != nil {
-		reserved = b.opts.OnCreate(name)
-	}
-	ledger, err := b.store.OpenLedger(name, reserved)
-	if err != nil {
-		return nil, fmt.Errorf("open topic %s: %w: %w", name, ErrStorage, err)
-	}
-	t, err := newTopic(b, name, ledger)
-	if err != nil {
-		ledger.Close(func(error) {})
-		return nil, fmt.Errorf("open topic %s: %w: %w", name, ErrStorage, err)
-	}
-	return t, nil
-}
-
-// take marks an open topic's slot as going, so that nobody is given it any more.
-// Without an open topic it makes such a slot, when hold is set.
-func (b *Broker) take(ctx context.Context, name TopicName, hold bool) (*slot, error) {
-	for {
-		b.mu.Lock()
-		s, ok := b.open[name]
-		switch {
-		case !ok && !hold:
-			b.mu.Unlock()
-			return nil, nil
-		case !ok:
-			s = &slot{ready: make(chan struct{}), gone: make(chan struct{}), going: true}
-			close(s.ready)
-			b.open[name] = s
-			b.mu.Unlock()
-			return s, nil
-		}
-		wait := s.ready
-		if s.going {
-			wait = s.gone
-		}
-		select {
-		case <-wait:
-			if !s.going {
-				s.going = true
-				b.mu.Unlock()
-				return s, nil
-			}
-		default:
-		}
-		b.mu.Unlock()
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// release frees the place of a slot that take returned.
-func (b *Broker) release(name TopicName, s *slot) {
-	b.mu.Lock()
-	delete(b.open, name)
-	close(s.gone)
-	b.mu.Unlock()
-}
-
-// putBack makes a taken topic available again.
-func (b *Broker) putBack(name TopicName, s *slot) {
-	b.mu.Lock()
-	b.open[name] = &slot{ready: s.ready, topic: s.topic, gone: make(chan struct{})}
-	close(s.gone)
-	b.mu.Unlock()
-}
-
-// Unload closes a topic: its clients are told ErrUnloaded and come back. It may wait.
-func (b *Broker) Unload(ctx context.Context, name TopicName) error {
-	if !b.Exists(name) {
-		return fmt.Errorf("%w: %s", ErrTopicNotFound, name)
-	}
-	s, err := b.take(ctx, name, false)
-	if err != nil || s == nil {
-		return err
-	}
-	defer b.release(name, s)
-	return s.topic.close(ctx, ErrUnloaded)
-}
-
-// Delete removes a topic with its subscriptions, backlog and schema. Without force a
-// topic with clients is left. It may wait.
-func (b *Broker) Delete(ctx context.Context, name TopicName, force bool) error {
-	if !b.Exists(name) {
-		return fmt.Errorf("%w: %s", ErrTopicNotFound, name)
-	}
-	s, err := b.take(ctx, name, true)
-	if err != nil {
-		return err
-	}
-	if s.topic != nil {
-		if err := s.topic.seal(force); err != nil {
-			b.putBack(name, s)
-			return err
-		}
-		err = s.topic.close(ctx, ErrUnloaded)
-	}
-	defer b.release(name, s)
-	if err != nil {
-		return err
-	}
-	if err := wait(ctx, func(done func(error)) { b.store.DeleteLedger(name, done) }); err != nil {
-		return fmt.Errorf("delete topic %s: %w", name, err)
-	}
-	b.mu.Lock()
-	b.noteLocked(name, false)
-	b.mu.Unlock()
-	if base, i := name.Partition(); i < 0 {
-		return b.catalog.dropSchemas(ctx, base)
-	}
-	return nil
-}
-
-// Terminate ends a topic: nothing more can be published. It returns the last entry's
-// position, entry −1 on an empty topic. It may wait.
-func (b *Broker) Terminate(ctx context.Context, name TopicName) (Position, error) {
-	t, err := b.Open(ctx, name, false)
-	if err != nil {
-		return Position{}, err
-	}
-	return t.terminate(ctx)
-}
-
-// CreateTopic makes a plain topic. It may wait.
-func (b *Broker) CreateTopic(ctx context.Context, name TopicName) error {
-	if err := b.namespaceFor(name); err != nil {
-		return err
-	}
-	if _, ok := b.catalog.partitions(name); ok || b.Exists(name) {
-		return fmt.Errorf("%w: %s", ErrExists, name)
-	}
-	_, err := b.Open(ctx, name, true)
-	return err
-}
-
-// Lookup says whether a client may go on with a topic; the topic need not exist.
-func (b *Broker) Lookup(name TopicName) error { return b.namespaceFor(name) }
-
-// DeleteNamespace removes a namespace, with all its topics if force. It may wait.
-func (b *Broker) DeleteNamespace(ctx context.Context, ns string, force bool) error {
-	if !b.catalog.HasNamespace(ns) {
-		return fmt.Errorf("%w: %s", ErrNamespaceNotFound, ns)
-	}
-	names := b.Names(ns)
-	if len(names) > 0 && !force {
-		return fmt.Errorf("%w: namespace %s has %d topics", ErrNotEmpty, ns, len(names))
-	}
-	for _, n := range names {
-		if err := b.Delete(ctx, n, true); err != nil && !errors.Is(err, ErrTopicNotFound) {
-			return err
-		}
-	}
-	return b.catalog.deleteNamespace(ctx, ns)
-}
-
-// openTopics is a snapshot of the topics that are open now.
-func (b *Broker) openTopics() []*Topic {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	ts := make([]*Topic, 0, len(b.open))
-	for _, s := range b.open {
-		select {
-		case <-s.ready:
-			if s.topic != nil && !s.going {
-				ts = append(ts, s.topic)
-			}
-		default:
-		}
-	}
-	return ts
-}
-
 // Close lets all clients go, ends dispatch and hands the last cursor states to the
-// store. The front ends are closed before.
+// store. The front ends are closed before. What has not ended with the context goes on
+// by itself.
 func (b *Broker) Close(ctx context.Context) error {
 	b.mu.Lock()
 	if b.closed {
@@ -441,17 +146,41 @@ func (b *Broker) Close(ctx context.Context) error {
 	b.closed = true
 	b.mu.Unlock()
 	b.stop()
-	b.wg.Wait()
+	ended := make(chan struct{})
+	go func() { b.wg.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	var errs []error
-	for _, t := range b.openTopics() {
-		if s, err := b.take(ctx, t.name, false); err != nil {
-			errs = append(errs, err)
-		} else if s != nil {
-			errs = append(errs, s.topic.close(ctx, ErrClosing))
-			b.release(t.name, s)
+	for _, name := range b.places() {
+		s, err := b.take(ctx, name, false)
+		if err == nil && s != nil {
+			err = s.topic.close(ctx, ErrClosing)
+			b.release(name, s)
 		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// see brings work to its end, however long its caller waits.
+func (b *Broker) see(ctx context.Context, work func(context.Context) error) error {
+	done := make(chan error, 1)
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return ErrClosing
+	}
+	b.wg.Go(func() { done <- work(context.WithoutCancel(ctx)) })
+	b.mu.Unlock()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // wait starts something that answers by a done function, and waits for the answer.

@@ -107,12 +107,16 @@ func (s *Subscription) run() {
 
 // end waits for the dispatch goroutine and lets none start again; letGo came before.
 func (s *Subscription) end() {
-	for !s.state.CompareAndSwap(dispatchIdle, dispatchStopped) {
-		s.working.Lock()
-		s.working.Unlock() //nolint:staticcheck // only to wait until it is free
+	for s.state.Load() != dispatchStopped {
+		s.working.Lock() // free when none runs, or one is about to
+		s.tryEnd()
+		s.working.Unlock()
 		runtime.Gosched()
 	}
 }
+
+// tryEnd lets no dispatch goroutine start again and returns true, if none runs now.
+func (s *Subscription) tryEnd() bool { return s.state.CompareAndSwap(dispatchIdle, dispatchStopped) }
 
 // step does one round of plan, read and assign. It returns false when there is nothing
 // to do until the next wake.
@@ -197,7 +201,7 @@ func (s *Subscription) planLocked(v *view) (readPlan, bool) {
 // wakeAtLocked arms the subscription's one timer.
 func (s *Subscription) wakeAtLocked(at, now time.Time) {
 	switch {
-	case at.IsZero():
+	case at.IsZero() || s.closed != nil:
 		return
 	case s.timer == nil:
 		s.timer = time.AfterFunc(at.Sub(now), s.wake)

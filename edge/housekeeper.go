@@ -35,24 +35,24 @@ func (b *Broker) sweep(now time.Time) {
 			t.removeIfDone(s, now)
 		}
 		t.trim(pressed)
-		if since, idle := t.idleSince(); idle && now.Sub(since) > b.opts.IdleUnload {
-			b.unloadIdle(t)
+		if since, idle := t.idle(); idle && now.Sub(since) > b.opts.IdleUnload {
+			b.unloadIdle(t, now)
 		}
 	}
 }
 
 // unloadIdle gives the memory of an idle topic back. A client that comes meanwhile
 // waits and opens it anew.
-func (b *Broker) unloadIdle(t *Topic) {
+func (b *Broker) unloadIdle(t *Topic, now time.Time) {
 	s, err := b.take(b.run, t.name, false)
 	if err != nil || s == nil {
 		return
 	}
-	if s.topic.seal(false) != nil {
+	if !s.topic.sealIdle(now, b.opts.IdleUnload) {
 		b.putBack(t.name, s)
 		return
 	}
-	if err := s.topic.close(b.run, ErrUnloaded); err != nil && b.run.Err() == nil {
+	if err := s.topic.close(context.Background(), ErrUnloaded); err != nil {
 		b.opts.Logger.Error("unloading an idle topic failed", "topic", t.name.String(), "error", err)
 	}
 	b.release(t.name, s)
@@ -137,6 +137,11 @@ func (b *Broker) quotaRefusal() error {
 	if st.Quota <= 0 || st.LiveBytes < st.Quota {
 		return nil
 	}
+	return b.overQuota()
+}
+
+// overQuota is what producers are told at the quota.
+func (b *Broker) overQuota() error {
 	if b.opts.WhenFull == WhenFullFail {
 		return ErrQuotaFail
 	}
@@ -153,12 +158,9 @@ func (b *Broker) enforceQuota(open []*Topic) {
 		b.dropOldest(st.LiveBytes - st.Quota/10*9)
 		return
 	}
-	reason := b.quotaRefusal()
 	for _, t := range open {
 		t.mu.Lock()
-		for _, p := range t.allProducersLocked() {
-			t.kickLocked(p, reason)
-		}
+		t.kickAllLocked(b.overQuota())
 		t.mu.Unlock()
 	}
 }

@@ -22,41 +22,62 @@ const patience = 10 * time.Second
 type kit struct {
 	*testing.T
 	store  *edgetest.MemStore
+	hooks  *hooks
 	broker *edge.Broker
 }
 
 func newKit(t *testing.T, change func(*edge.Options)) *kit {
 	t.Helper()
-	k := &kit{T: t, store: edgetest.NewMemStore()}
+	k := &kit{T: t, store: edgetest.NewMemStore(), hooks: &hooks{}}
 	o := edge.DefaultOptions()
 	o.FailoverDelay = 10 * time.Millisecond
 	o.BacklogCheckInterval = time.Hour // rounds are run by hand
 	if change != nil {
 		change(&o)
 	}
-	b, err := edge.NewBroker(k.store, o)
+	if o.Budget == nil {
+		o.Budget = edge.NewBudget(32 << 20)
+	}
+	b, err := edge.NewBroker(hookedStore{k.store, k.hooks}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	k.broker = b
 	t.Cleanup(func() {
+		k.store.Release()
 		if err := b.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 		if err := k.store.Close(); err != nil {
 			t.Error(err)
 		}
+		k.memoryIsBack()
 	})
 	return k
 }
 
-func (k *kit) topic(name string) *edge.Topic {
+// memoryIsBack fails if the closed broker holds memory still.
+func (k *kit) memoryIsBack() {
+	k.Helper()
+	for _, s := range []edge.Share{edge.SharePublish, edge.ShareRead, edge.ShareSubscription} {
+		if used, _ := k.broker.Budget().Usage(s); used != 0 {
+			k.Errorf("%d bytes of share %d did not come back", used, s)
+		}
+	}
+}
+
+func (k *kit) name(name string) edge.TopicName {
 	k.Helper()
 	n, err := edge.ParseTopicName(name)
 	if err != nil {
 		k.Fatal(err)
 	}
-	t, err := k.broker.Open(k.Context(), n, true)
+	return n
+}
+
+func (k *kit) topic(name string) *edge.Topic {
+	k.Helper()
+	t, err := k.broker.Open(k.Context(), k.name(name), true)
 	if err != nil {
 		k.Fatal(err)
 	}

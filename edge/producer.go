@@ -24,6 +24,7 @@ type Producer struct {
 
 	// guarded by topic.mu
 	closed   bool
+	reason   error // why our side closed it
 	epoch    int64 // topic epoch, −1 for a shared producer
 	seq      *sequence
 	becoming bool // its new topic epoch is being written
@@ -91,19 +92,23 @@ func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions, end Producer
 	if p.name == "" {
 		p.name = t.broker.producerName()
 	}
-	if err := t.openFor(); err != nil {
+	t.mu.Lock()
+	err := t.openLocked()
+	t.mu.Unlock()
+	if err == nil {
+		err = t.prepareProducer(ctx, p)
+	}
+	if err == nil {
+		err = t.admitProducer(ctx, p)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := t.prepareProducer(ctx, p); err != nil {
-		return nil, err
-	}
-	return p, t.admitProducer(ctx, p)
+	return p, nil
 }
 
-// openFor says why a topic takes no producer, whoever it is.
-func (t *Topic) openFor() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// openLocked says why a topic takes no producer, whoever it is.
+func (t *Topic) openLocked() error {
 	switch {
 	case t.closed != nil:
 		return t.closed
@@ -136,11 +141,11 @@ func (t *Topic) prepareProducer(ctx context.Context, p *Producer) error {
 // admitProducer registers name and access.
 func (t *Topic) admitProducer(ctx context.Context, p *Producer) error {
 	t.mu.Lock()
-	if t.closed != nil {
-		t.mu.Unlock()
-		return t.closed
+	err := t.openLocked()
+	if err == nil {
+		err = t.replaceLocked(p)
 	}
-	if err := t.replaceLocked(p); err != nil {
+	if err != nil {
 		t.mu.Unlock()
 		return err
 	}
@@ -151,7 +156,7 @@ func (t *Topic) admitProducer(ctx context.Context, p *Producer) error {
 		p.last = -1
 	}
 	t.used = time.Now()
-	err := t.accessLocked(p)
+	err = t.accessLocked(p)
 	becoming := p.becoming
 	t.mu.Unlock()
 	if err != nil || !becoming {
@@ -333,8 +338,18 @@ func (t *Topic) kickLocked(p *Producer, reason error) {
 	if p.closed {
 		return
 	}
+	p.reason = reason
 	t.removeProducerLocked(p)
 	t.ledger.Barrier(func(error) { p.end.Closed(reason) })
+}
+
+// kickAllLocked closes every producer; none that waits takes a turn.
+func (t *Topic) kickAllLocked(reason error) {
+	all := t.allProducersLocked()
+	t.queue, t.owner = nil, nil
+	for _, p := range all {
+		t.kickLocked(p, reason)
+	}
 }
 
 // removeProducerLocked takes a producer out of the topic and lets the next in the

@@ -201,10 +201,23 @@ func (s *Subscription) leaveLocked(c *Consumer) {
 func (s *Subscription) letGo(reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.letGoLocked(reason, nil)
+}
+
+// letGoLocked does it; but, if not nil, is a consumer that is not told. Redelivery
+// counts stay: a stop of the broker is not the last consumer's leave.
+func (s *Subscription) letGoLocked(reason error, but *Consumer) {
 	s.closed = reason
-	for _, c := range slices.Clone(s.consumers) {
-		s.leaveLocked(c)
-		c.recv.Closed(reason)
+	s.generation++
+	s.dispatch.clear()
+	all := s.consumers
+	s.consumers = nil
+	s.dispatch = newSingle(s)
+	for _, c := range all {
+		c.gone = true
+		if c != but {
+			c.recv.Closed(reason)
+		}
 	}
 	if s.timer != nil {
 		s.timer.Stop()
@@ -247,14 +260,11 @@ func (t *Topic) removeIfDone(s *Subscription, now time.Time) {
 	s.mu.Lock()
 	done := len(s.consumers) == 0 && s.pause == nil && !now.Before(s.keptUntil) && s.closed == nil
 	if done {
-		s.closed = ErrGone
-		if s.timer != nil {
-			s.timer.Stop()
-		}
+		s.letGoLocked(ErrGone, nil)
+		s.followLocked(nil)
 	}
 	s.mu.Unlock()
-	if done && t.subs[s.name] == s {
-		delete(t.subs, s.name)
-		t.setWakesLocked()
+	if done {
+		t.dropLocked(s)
 	}
 }

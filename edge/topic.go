@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ type Topic struct {
 
 	// trimDue is set when a cursor has moved since the last trim.
 	trimDue atomic.Bool
-	// terminatedNow is state.Terminated for those without the lock.
+	// terminatedNow says that the topic is terminated and has all its entries.
 	terminatedNow atomic.Bool
 
 	mu        sync.Mutex
@@ -34,6 +35,7 @@ type Topic struct {
 	queue     []*Producer // waiting to become exclusive
 	owner     *Producer   // the exclusive one
 	subs      map[string]*Subscription
+	ending    []*Subscription // taken out of subs, their dispatch may still run
 	sequences map[string]*sequence
 	state     topicState
 	failing   bool      // an append failed; Recover is in line
@@ -140,17 +142,27 @@ func (t *Topic) seal(force bool) error {
 	return nil
 }
 
+// sealIdle stops new clients from coming if the topic has been idle for so long.
+func (t *Topic) sealIdle(now time.Time, long time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.idleLocked() || now.Sub(t.used) <= long {
+		return false
+	}
+	t.closed = ErrUnloaded
+	return true
+}
+
 // close lets all clients go with a reason, ends dispatch and closes the ledger.
 func (t *Topic) close(ctx context.Context, reason error) error {
 	t.mu.Lock()
 	t.closed = reason
-	subs := *t.wakes.Load()
-	for _, s := range subs {
+	subs := append(t.ending, *t.wakes.Load()...)
+	t.ending = nil
+	for _, s := range *t.wakes.Load() {
 		s.letGo(reason)
 	}
-	for _, p := range t.allProducersLocked() {
-		t.kickLocked(p, reason)
-	}
+	t.kickAllLocked(reason)
 	t.mu.Unlock()
 	for _, s := range subs {
 		s.end()
@@ -161,40 +173,62 @@ func (t *Topic) close(ctx context.Context, reason error) error {
 	return nil
 }
 
+// dropLocked takes a subscription that is closed out of the topic, which still waits
+// for its dispatch goroutine. t.mu is held.
+func (t *Topic) dropLocked(s *Subscription) {
+	if t.subs[s.name] != s {
+		return
+	}
+	delete(t.subs, s.name)
+	t.setWakesLocked()
+	t.ending = slices.DeleteFunc(append(t.ending, s), (*Subscription).tryEnd)
+}
+
 // terminate ends publishing. It returns the last position.
 func (t *Topic) terminate(ctx context.Context) (Position, error) {
 	t.mu.Lock()
-	if !t.state.Terminated {
+	if t.closed != nil {
+		defer t.mu.Unlock()
+		return Position{}, t.closed
+	}
+	was := t.state.Terminated
+	if !was {
 		t.state.Terminated = true
-		t.terminatedNow.Store(true)
-		for _, p := range t.allProducersLocked() {
-			t.kickLocked(p, ErrTerminated)
-		}
+		t.kickAllLocked(ErrTerminated)
 	}
 	t.mu.Unlock()
 	if err := t.saveState(ctx); err != nil {
+		t.mu.Lock()
+		t.state.Terminated = was
+		t.mu.Unlock()
 		return Position{}, err
 	}
-	if err := wait(ctx, t.ledger.Barrier); err != nil {
-		return Position{}, fmt.Errorf("terminate topic %s: %w", t.name, err)
-	}
+	err := wait(ctx, t.ledger.Barrier) // behind all that was admitted
+	t.terminatedNow.Store(true)
 	for _, s := range *t.wakes.Load() {
 		s.wake()
+	}
+	if err != nil {
+		return Position{}, fmt.Errorf("terminate topic %s: %w", t.name, err)
 	}
 	return t.ledger.Spans().End(), nil
 }
 
-// idleSince returns when the topic was last in use, or false while it is.
-func (t *Topic) idleSince() (time.Time, bool) {
+// idle reports whether nobody uses the topic, and since when.
+func (t *Topic) idle() (since time.Time, idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.clientsLocked() > 0 || t.closed != nil {
-		return time.Time{}, false
+	return t.used, t.idleLocked()
+}
+
+func (t *Topic) idleLocked() bool {
+	if t.closed != nil || t.clientsLocked() > 0 {
+		return false
 	}
 	for _, s := range t.subs {
 		if !s.durable { // a sought position waits for its reader
-			return time.Time{}, false
+			return false
 		}
 	}
-	return t.used, true
+	return true
 }

@@ -53,7 +53,7 @@ func NewTopicName(domain, tenant, namespace, local string) (TopicName, error) {
 	case domain != Persistent && domain != NonPersistent:
 		return TopicName{}, fmt.Errorf("%w: unknown domain %q", ErrName, domain)
 	case !ValidPart(tenant) || !ValidPart(namespace):
-		return TopicName{}, fmt.Errorf("%w: tenant %q or namespace %q has other characters than letters, digits and _ - = : .", ErrName, tenant, namespace)
+		return TopicName{}, fmt.Errorf("%w: tenant %q or namespace %q is not made of letters, digits and any of _-=:. alone", ErrName, tenant, namespace)
 	case strings.TrimSpace(local) == "":
 		return TopicName{}, fmt.Errorf("%w: empty topic in %s/%s", ErrName, tenant, namespace)
 	case strings.Contains(local, "/"):

@@ -1,0 +1,62 @@
+package edge_test
+
+import (
+	"sync/atomic"
+
+	"wayside/edge"
+)
+
+// hooks are what a test does between a broker and its store. Each may be set while
+// the broker runs; nil does nothing.
+type hooks struct {
+	read   atomic.Pointer[func([]edge.Range) error] // before each read, whose error it may give
+	open   atomic.Pointer[func(edge.TopicName)]     // before a ledger is opened
+	closed atomic.Pointer[func(edge.TopicName)]     // before a ledger's Close is handed on
+	stats  atomic.Pointer[func(*edge.StoreStats)]
+}
+
+type hookedStore struct {
+	edge.Store
+	h *hooks
+}
+
+func (s hookedStore) OpenLedger(name edge.TopicName, reserved []string) (edge.Ledger, error) {
+	if hook := s.h.open.Load(); hook != nil {
+		(*hook)(name)
+	}
+	l, err := s.Store.OpenLedger(name, reserved)
+	if err != nil {
+		return nil, err
+	}
+	return hookedLedger{l, name, s.h}, nil
+}
+
+func (s hookedStore) Stats() edge.StoreStats {
+	st := s.Store.Stats()
+	if hook := s.h.stats.Load(); hook != nil {
+		(*hook)(&st)
+	}
+	return st
+}
+
+type hookedLedger struct {
+	edge.Ledger
+	name edge.TopicName
+	h    *hooks
+}
+
+func (l hookedLedger) Read(want []edge.Range, entries, bytes int) (edge.Batch, error) {
+	if hook := l.h.read.Load(); hook != nil {
+		if err := (*hook)(want); err != nil {
+			return edge.Batch{}, err
+		}
+	}
+	return l.Ledger.Read(want, entries, bytes)
+}
+
+func (l hookedLedger) Close(done func(error)) {
+	if hook := l.h.closed.Load(); hook != nil {
+		(*hook)(l.name)
+	}
+	l.Ledger.Close(done)
+}
