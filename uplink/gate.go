@@ -29,6 +29,7 @@ func newGate(o *Options) *gate {
 		most: o.BackoffMax, mostRefused: o.RefusedMax,
 		back:    pauses{min: o.BackoffMin},
 		ration:  ration{limit: o.ReconnectsPerMinute, span: o.ReconnectSpan},
+		shut:    true, // the first topic tries for all
 		changed: make(chan struct{}),
 	}
 }

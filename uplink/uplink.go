@@ -28,6 +28,8 @@ type Uplink struct {
 	attaches chan struct{} // bounds how many topics are opened at once
 	again    chan struct{} // capacity one: a forwarder has ended with its topic
 
+	hurry sync.Once
+
 	mu    sync.Mutex
 	lines map[line]*forwarder
 	ended bool // nothing is started any more
@@ -189,8 +191,9 @@ func (u *Uplink) forwarders() []*forwarder {
 }
 
 // Close stops sending, waits for the receipts of what is in flight until ctx ends,
-// hands the last plans to the core and lets the cloud go. The broker must still be
-// open. After an error goroutines may linger until the official client's own timeouts.
+// hands the last plans to the core and lets the cloud go. What has no receipt by then
+// is sent again by the next life. The broker must still be open. After an error
+// goroutines may linger until the official client's own timeouts.
 func (u *Uplink) Close(ctx context.Context) error {
 	u.stop()
 	for _, f := range u.forwarders() {
@@ -208,7 +211,7 @@ func (u *Uplink) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = fmt.Errorf("uplink: close: %w", ctx.Err())
 	}
-	close(u.cut)
+	u.hurry.Do(func() { close(u.cut) })
 	select {
 	case <-done:
 		return nil
