@@ -25,6 +25,9 @@ import (
 	"wayside/wire/pulsarpb"
 )
 
+// noTransactions is what the reference says to a SEND in a transaction.
+const noTransactions = "Transaction buffer disable!"
+
 // handleSend handles a SEND with the entry behind it. The entry's buffer is made when
 // there is memory for it: that wait is what holds a publisher back.
 func (s *session) handleSend(h wire.Header) error {
@@ -98,7 +101,7 @@ func (s *session) describe(m *edge.Message) error {
 	case s.send.HasMessageID:
 		return fmt.Errorf("%w: Only shadow topic supports sending messages with messageId", edge.ErrNotAllowed)
 	case s.send.HasTxn || w.HasTxn:
-		return fmt.Errorf("%w: Transaction buffer disable!", edge.ErrNotAllowed)
+		return fmt.Errorf("%w: %s", edge.ErrNotAllowed, noTransactions)
 	case w.Check(maxBatch) != nil:
 		return fmt.Errorf("%w: The batch cannot hold as many messages as it claims", edge.ErrBadMessage)
 	}
