@@ -46,6 +46,11 @@ func (p *plan) encode() []byte {
 		b = binary.AppendUvarint(b, of[i]<<1|bit(s.batch))
 		from = s.last + 1
 	}
+	return seal(b)
+}
+
+// seal appends the checksum.
+func seal(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli()))
 }
 
