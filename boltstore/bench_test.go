@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,14 +15,21 @@ import (
 // BenchmarkAppend measures durable publishes of 1 KiB in groups against the limit of
 // the disk: one write and one fdatasync of a group's bytes into a file that is
 // already written, in the same run, turn by turn. "ratio" is what of the limit is
-// reached, "flushes" the syncs per commit.
+// reached. The store is in its steady state: what was consumed is trimmed, and its
+// pages are written again. BenchmarkGrow is the same on a file that grows.
 func BenchmarkAppend(b *testing.B) {
 	for _, group := range []int{1, 10, 100} {
-		b.Run(fmt.Sprintf("group=%d", group), func(b *testing.B) { benchAppend(b, group, 1024) })
+		b.Run(fmt.Sprintf("group=%d", group), func(b *testing.B) { benchAppend(b, group, 1024, true) })
 	}
 }
 
-func benchAppend(b *testing.B, group, size int) {
+func BenchmarkGrow(b *testing.B) {
+	for _, group := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("group=%d", group), func(b *testing.B) { benchAppend(b, group, 1024, false) })
+	}
+}
+
+func benchAppend(b *testing.B, group, size int, steady bool) {
 	o := DefaultOptions()
 	o.Path = b.TempDir()
 	o.Quota = 4 << 30
@@ -30,16 +38,21 @@ func benchAppend(b *testing.B, group, size int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if benchHook != nil {
-		benchHook(s)
-	}
 	limit := newLimit(b, group*size)
+	if steady {
+		warm(b, l)
+	}
 	m := edge.Message{Facts: edge.Facts{Producer: "bench", Messages: 1, Publish: 1}, Data: make([]byte, size)}
 	syncs, commits := s.Stats().Syncs, s.Stats().Commits
 	var mine, best time.Duration
 	b.SetBytes(int64(group * size))
 	b.ResetTimer()
-	for b.Loop() {
+	for n := 0; b.Loop(); n += group * size {
+		if steady && n > 4<<20 {
+			n = 0
+			l.Roll(nil)
+			l.Trim(edge.Latest, nil)
+		}
 		start := time.Now()
 		answers := make(chan error, group)
 		appendTogether(l.(*ledger), m, group, answers)
@@ -58,6 +71,15 @@ func benchAppend(b *testing.B, group, size int) {
 	b.ReportMetric(float64(best.Microseconds())/float64(b.N), "limit-µs/op")
 }
 
+// warm writes and trims 32 MiB, so that there are free pages.
+func warm(b *testing.B, l edge.Ledger) {
+	fillBytes(b, l, 32<<20)
+	err := errors.Join(await(l.Roll), await(func(done func(error)) { l.Trim(edge.Latest, done) }))
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
 // appendTogether puts a group in line as one, so that it is committed as one.
 func appendTogether(l *ledger, m edge.Message, n int, answers chan<- error) {
 	q := l.store.queue
@@ -68,8 +90,6 @@ func appendTogether(l *ledger, m edge.Message, n int, answers chan<- error) {
 	q.mu.Unlock()
 	q.signal()
 }
-
-var benchHook func(*Store)
 
 // limit is a file of zeros that is written round and round.
 type limit struct {

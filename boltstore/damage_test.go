@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,10 +81,23 @@ func edit(t testing.TB, path string, change func(b []byte) []byte) {
 // returns how many are there, and appends one to every topic.
 func inspect(t testing.TB, s *Store, stored map[string][]edge.Entry) (found int) {
 	t.Helper()
+	found = look(t, s, stored)
+	for name, entries := range stored {
+		l := mustLedger(t, s, name)
+		e := mustAppend(t, l, "new")[0]
+		if slices.ContainsFunc(entries, func(was edge.Entry) bool { return was.Position == e.Position }) {
+			t.Fatalf("%s: position %v is used again", name, e.Position)
+		}
+	}
+	return found
+}
+
+// look is the reading half of inspect. It leaves the topics closed.
+func look(t testing.TB, s *Store, stored map[string][]edge.Entry) (found int) {
+	t.Helper()
 	for name, entries := range stored {
 		l, err := s.OpenLedger(crashName(name), nil)
-		if errors.Is(err, errDamaged) || errors.Is(err, edge.ErrStorage) {
-			t.Logf("open %s: %v; %v", name, err, s.Stats().Remarks)
+		if errors.Is(err, errDamaged) {
 			continue // its own page, hit behind the store's back
 		}
 		if err != nil {
@@ -120,12 +134,8 @@ func inspect(t testing.TB, s *Store, stored map[string][]edge.Entry) (found int)
 		if err := l.Scan(edge.Range{First: edge.Earliest, Last: edge.Latest}, func(edge.Position, edge.Facts) bool { return true }); err != nil {
 			t.Fatalf("scan %s: %v", name, err)
 		}
-		e, err := tryAppend(l, "new")
-		if err != nil {
-			continue // damage that shows only when something is written
-		}
-		if _, ok := at[e.Position]; ok {
-			t.Fatalf("%s: position %v is used again", name, e.Position)
+		if err := await(l.Close); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return found
@@ -314,7 +324,9 @@ func rot(r *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// TestRottenWhileOpen damages a file behind the back of a store that is open.
+// TestRottenWhileOpen damages a file behind the back of a store that is open, and
+// reads. (A write can meet damage in bbolt's own walk after a failed commit, where
+// nobody can catch it: the process ends, and the next start checks the file.)
 func TestRottenWhileOpen(t *testing.T) {
 	o := testOptions(t)
 	stored := template(t, o)
@@ -343,7 +355,7 @@ func TestRottenWhileOpen(t *testing.T) {
 			}
 		}
 		f.Close()
-		inspect(t, s, stored)
+		look(t, s, stored)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

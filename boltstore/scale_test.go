@@ -1,0 +1,144 @@
+package boltstore
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"wayside/edge"
+)
+
+// heap is what is reachable, bytes.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// openMany opens or creates topics, many at a time.
+func openMany(t testing.TB, s *Store, n int) []edge.Ledger {
+	t.Helper()
+	leds := make([]edge.Ledger, n)
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	seats := make(chan struct{}, 128)
+	for i := range n {
+		seats <- struct{}{}
+		all.Go(func() {
+			leds[i], errs[i] = s.OpenLedger(crashName(fmt.Sprintf("sensors/line-%d/temperature", i)), []string{"sub"})
+			<-seats
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return leds
+}
+
+// TestManyTopics holds what ten thousand topics cost: little memory when they are only
+// known, about a kilobyte each when they are open, and a start that reads one bucket.
+func TestManyTopics(t *testing.T) {
+	const n = 10_000
+	o := DefaultOptions()
+	o.Path = t.TempDir()
+	s := mustOpen(t, o)
+	leds := openMany(t, s, n)
+	for i, l := range leds {
+		l.Append(edge.Message{Facts: edge.Facts{Messages: 1}, Data: fmt.Append(nil, i)}, func(edge.Entry, error) {})
+	}
+	leds = nil
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	start := time.Now()
+	s = mustOpen(t, o)
+	took := time.Since(start)
+	known := (heap() - before) / n
+	leds = openMany(t, s, n)
+	open := (heap() - before) / n
+	t.Logf("%d topics: open in %v; %d bytes each known, %d open", n, took, known, open)
+	if records := s.Records(); len(records) != n || records[17].Entries != 1 {
+		t.Fatalf("%d records", len(records))
+	}
+	if known > 700 {
+		t.Errorf("%d bytes per topic that is not open", known)
+	}
+	if open-known > 1100 {
+		t.Errorf("%d bytes more per topic that is open", open-known)
+	}
+	if took > 5*time.Second {
+		t.Errorf("the store takes %v to open", took)
+	}
+	runtime.KeepAlive(leds)
+}
+
+// TestMillionEntries opens a store of a million entries: nothing is kept per entry.
+func TestMillionEntries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million entries")
+	}
+	const n = 1_000_000
+	o := DefaultOptions()
+	o.Path = t.TempDir()
+	s := mustOpen(t, o)
+	l := mustLedger(t, s, "a", "c")
+	data := make([]byte, 128)
+	var all sync.WaitGroup
+	seats := make(chan struct{}, 4000)
+	all.Add(n)
+	for i := range n {
+		seats <- struct{}{}
+		m := edge.Message{Facts: edge.Facts{Producer: "p", Sequence: int64(i), Messages: 1, Publish: int64(i)}, Data: data}
+		l.Append(m, func(_ edge.Entry, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			<-seats
+			all.Done()
+		})
+	}
+	all.Wait()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	start := time.Now()
+	s = mustOpen(t, o)
+	l = mustLedger(t, s, "a")
+	e := mustAppend(t, l, "one more")[0]
+	took := time.Since(start)
+	kept := heap() - before
+	if e.Index != n {
+		t.Fatalf("index %d", e.Index)
+	}
+	start = time.Now()
+	at, ok, err := l.Find(edge.Earliest, n/2)
+	if err != nil || !ok || l.Spans().EntriesUpTo(at) != n/2+1 {
+		t.Fatalf("found %v %v %v", at, ok, err)
+	}
+	found := time.Since(start)
+	start = time.Now()
+	if got := len(readAllEntries(t, l)); got != n+1 {
+		t.Fatalf("%d entries", got)
+	}
+	read := time.Since(start)
+	start = time.Now()
+	if err := await(l.Roll); err != nil {
+		t.Fatal(err)
+	}
+	if err := await(func(done func(error)) { l.Trim(edge.Latest, done) }); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("open and append %v, %d bytes kept; find in the middle %v; read all %v; trim %v", took, kept, found, read, time.Since(start))
+	if kept > 8<<20 {
+		t.Errorf("%d bytes are kept in memory", kept)
+	}
+}
