@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"wayside/edge"
+	"wayside/wire"
 	"wayside/wire/pulsarpb"
 	"wayside/wire/wiretest"
 )
@@ -237,5 +238,50 @@ func TestHeldClientIsNotTimedOut(t *testing.T) {
 		r.store.Release()
 		c.hear("SEND_RECEIPT {producer_id:1 sequence_id:0 *", "SEND_RECEIPT {producer_id:1 sequence_id:1 *")
 		<-written
+	})
+}
+
+// A client may be slow within a frame, but not silent, and not slower than the least rate.
+func TestPausesWithinAFrame(t *testing.T) {
+	const size = 1 << 20 // has 10 s and 16 s more
+	inBubble(t, func(t *testing.T, r *rig, dial func() *client) {
+		for _, test := range []struct {
+			name  string
+			pause time.Duration
+			parts int
+			lives bool
+		}{
+			{"steady", 4 * time.Second, 5, true},
+			{"silent", 11 * time.Second, 2, false},
+			{"trickling", 4 * time.Second, 40, false},
+		} {
+			c := dial()
+			if _, err := c.Connect(); err != nil {
+				t.Fatal(err)
+			}
+			c.producing(test.name)
+			frame, err := wire.AppendPayloadCommand(nil, wire.Wrap(&pulsarpb.CommandSend{ProducerId: num(1), SequenceId: num(0)}), entryOf(t, 0, 0, make([]byte, size)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range test.parts {
+				from, to := i*len(frame)/test.parts, (i+1)*len(frame)/test.parts
+				if _, err = c.Conn().Write(frame[from:to]); err != nil {
+					break
+				}
+				time.Sleep(test.pause)
+			}
+			if test.lives {
+				c.hear("SEND_RECEIPT *")
+				continue
+			}
+			if synctest.Wait(); err == nil && r.server.Sessions() > 1 {
+				t.Errorf("%s: not closed", test.name)
+			}
+			c.closed()
+			if used, _ := r.broker.Budget().Usage(edge.SharePublish); used != 0 {
+				t.Errorf("%s: %d bytes are held", test.name, used)
+			}
+		}
 	})
 }

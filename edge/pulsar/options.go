@@ -21,8 +21,8 @@ type Options struct {
 	KeepAlive time.Duration
 	// HandshakeTimeout is how long after the accept a client may take to be logged in.
 	HandshakeTimeout time.Duration
-	// FrameTimeout is how long the rest of a frame may take once memory was taken for
-	// it, plus a second for each 64 KiB.
+	// FrameTimeout is how long a client may send nothing in the middle of a frame, for
+	// which memory was taken; the whole frame may take that and a second for each 64 KiB.
 	FrameTimeout time.Duration
 	// StallTimeout is how long a client may take nothing before what waits for it is
 	// given back to its subscriptions, to be delivered later or to others.

@@ -119,7 +119,7 @@ func (s *session) fill(buf []byte) error {
 		return s.in.ReadBody(buf)
 	}
 	s.src.begin(s.srv.opts.FrameTimeout + time.Duration(len(buf))*time.Second/slowestRate)
-	defer s.src.end()
+	defer s.src.finish()
 	return s.in.ReadBody(buf)
 }
 

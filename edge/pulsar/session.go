@@ -65,7 +65,7 @@ type session struct {
 func newSession(srv *Server, conn net.Conn) *session {
 	s := &session{
 		srv: srv, conn: conn, address: conn.RemoteAddr().String(),
-		src:       source{conn: conn},
+		src:       source{conn: conn, pause: srv.opts.FrameTimeout},
 		slots:     newSlots(srv.opts.Replies),
 		removed:   make(chan struct{}),
 		open:      make(chan struct{}, max(srv.opts.Requests, 1)),

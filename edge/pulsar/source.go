@@ -17,7 +17,9 @@ type source struct {
 	probe atomic.Pointer[probe]
 
 	// of the reader alone
+	pause    time.Duration // how long nothing may come in the middle of a frame
 	limit    time.Duration // the rest of the frame has to come within it; 0 between frames
+	end      time.Time     // when that is; zero until it has to be waited for
 	deadline time.Time     // as set on the connection
 
 	mu      sync.Mutex // for the order of changes to the connection's deadline
@@ -51,19 +53,28 @@ func (r *source) Read(p []byte) (int, error) {
 	}
 }
 
-// arm gives the rest of a frame at least its limit. The deadline stays behind when
-// the frame is done, so that most frames need no new one.
+// arm gives the next bytes of a frame the pause, or half of it at least, so that most
+// reads need no deadline of their own; and the whole frame its limit. What is set stays
+// behind when the frame is done.
 func (r *source) arm() {
 	now := time.Now()
-	if r.deadline.Sub(now) < r.limit {
-		r.set(now.Add(2 * r.limit))
+	if r.end.IsZero() {
+		r.end = now.Add(r.limit)
 	}
+	if r.deadline.Sub(now) >= r.pause/2 && !r.deadline.After(r.end) {
+		return
+	}
+	next := now.Add(r.pause)
+	if next.After(r.end) {
+		next = r.end
+	}
+	r.set(next)
 }
 
-// begin starts to limit how long reads may take, end stops it.
-func (r *source) begin(limit time.Duration) { r.limit = limit }
+// begin starts to limit how long reads may take, finish stops it.
+func (r *source) begin(limit time.Duration) { r.limit, r.end = limit, time.Time{} }
 
-func (r *source) end() { r.limit = 0 }
+func (r *source) finish() { r.limit = 0 }
 
 // until sets a deadline that holds whatever comes, for the handshake. The reader's
 // own begin ends it.
