@@ -35,8 +35,8 @@ func (op *appendOp) size() int {
 func (op *appendOp) admit(g *group) error {
 	size := op.size()
 	switch {
-	case op.l.closed:
-		return fmt.Errorf("append to %s: %w", op.l.topic.name, edge.ErrGone)
+	case op.l.closed || op.l.topic.bad != nil:
+		return op.l.usable("append")
 	case size-len(op.m.Data) > maxFacts || len(op.m.Data) > maxEntry || !validTail(op.m.Facts.Tail):
 		return fmt.Errorf("append to %s: %w", op.l.topic.name, edge.ErrBadRequest)
 	}

@@ -29,12 +29,12 @@ func (op *barrierOp) admit(*group) error { return op.l.usable("barrier") }
 func (op *barrierOp) apply(*group) error { return nil }
 func (op *barrierOp) finish(err error)   { answer(op.done, err) }
 
-// usable is ErrGone for a ledger that was closed.
+// usable is ErrGone for a ledger that was closed, or says why its topic is unusable.
 func (l *ledger) usable(step string) error {
 	if l.closed {
 		return fmt.Errorf("%s on %s: %w", step, l.topic.name, edge.ErrGone)
 	}
-	return nil
+	return l.topic.bad
 }
 
 func answer(done func(error), err error) {

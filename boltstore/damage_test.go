@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"wayside/edge"
 )
 
@@ -454,4 +456,58 @@ func TestIDsOutliveFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDamagedTopicStandsAlone damages one topic's page under an open store: it is
+// refused, those that share its commits are not.
+func TestDamagedTopicStandsAlone(t *testing.T) {
+	o := testOptions(t)
+	s := mustOpen(t, o)
+	good, bad := mustLedger(t, s, "good"), mustLedger(t, s, "bad")
+	mustAppend(t, good, "one")
+	mustAppend(t, bad, "one")
+	root := uint64(0)
+	err := s.viewMain(func(tx *bbolt.Tx) error {
+		root = uint64(tx.Bucket(topicKey(bad.(*ledger).topic.key)).Root())
+		return nil
+	})
+	if err != nil || root == 0 {
+		t.Fatalf("page %d, %v", root, err)
+	}
+	f, err := os.OpenFile(mainPath(t, o.Path), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(make([]byte, pageSize), int64(root)*pageSize); err != nil {
+		t.Fatal(err)
+	}
+	q := s.queue
+	done := make(chan error, 4)
+	q.mu.Lock()
+	for _, l := range []edge.Ledger{good, bad, good, bad} {
+		q.putLocked(&appendOp{l: l.(*ledger), m: edge.Message{Data: []byte("two")}, done: func(_ edge.Entry, err error) { done <- err }})
+	}
+	q.mu.Unlock()
+	q.signal()
+	for i := range 4 {
+		if err := <-done; (err != nil) != (i%2 == 1) {
+			t.Fatalf("append %d: %v", i, err)
+		}
+	}
+	wantTexts(t, good, "one", "two", "two")
+	if err := await(bad.Recover); !errors.Is(err, edge.ErrStorage) {
+		t.Fatalf("recover: %v", err)
+	}
+	if err := errors.Join(await(bad.Close), s.Stats().Failed); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.OpenLedger(crashName("bad"), nil); !errors.Is(err, edge.ErrStorage) {
+		t.Fatalf("open: %v", err)
+	}
+	if err := await(func(done func(error)) { s.DeleteLedger(crashName("bad"), done) }); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, mustLedger(t, s, "bad"), "anew")
+	mustAppend(t, good, "three")
 }

@@ -24,12 +24,13 @@ type group struct {
 	late    []dirtyCursor
 	now     int64 // ms since 1970
 
-	appends int   // bytes that the admitted appends add to files, with overhead
-	others  int   // the same of all else
-	data    int64 // bytes of entries
-	full    error // why appends find no space
-	needs   bool  // a transaction is needed
-	changed bool  // and has changed something
+	appends int    // bytes that the admitted appends add to files, with overhead
+	others  int    // the same of all else
+	data    int64  // bytes of entries
+	full    error  // why appends find no space
+	needs   bool   // a transaction is needed
+	current *topic // whose bucket is being worked on
+	changed bool   // and has changed something
 
 	cursorAt map[cursorID]int          // index in cursors
 	created  map[edge.TopicName]*topic // nil for deleted ones
@@ -93,6 +94,9 @@ const cursorBytes = 2 * pageSize
 func (g *group) space() error {
 	if !g.needs && len(g.cursors) == 0 {
 		return nil
+	}
+	if err := g.store.failure(); err != nil {
+		return err
 	}
 	g.store.makeTail(int64(g.others + len(g.cursors)*cursorBytes))
 	if g.appends == 0 {
@@ -168,12 +172,18 @@ func (g *group) write() error {
 	if !g.needs && len(g.cursors) == 0 {
 		return nil
 	}
-	if err := g.store.failure(); err != nil {
-		return err
-	}
 	if why := g.store.opts.hooks.refuse; why != nil && why.Load() != nil {
 		return *why.Load()
 	}
+	for {
+		err := g.attempt()
+		if err == nil || !g.isolate(err) {
+			return err
+		}
+	}
+}
+
+func (g *group) attempt() error {
 	if err := g.begin(); err != nil {
 		return err
 	}
@@ -181,6 +191,7 @@ func (g *group) write() error {
 	if err != nil || !g.changed {
 		return joinRollback(err, g.tx)
 	}
+	g.current = nil
 	if err := g.store.commit(g.tx); err != nil {
 		return err
 	}

@@ -47,6 +47,10 @@ func (op *openOp) apply(g *group) error {
 	if t == nil {
 		return g.create(op)
 	}
+	if t.bad != nil {
+		g.refuse(op, t.bad)
+		return nil
+	}
 	if t.led != nil && !t.led.closed {
 		g.refuse(op, edge.ErrExists)
 		return nil
@@ -235,15 +239,11 @@ func (op *deleteOp) apply(g *group) error {
 	w := g.touch(t)
 	w.pending, w.deleted = nil, true
 	g.created[op.name] = nil
-	b, err := g.bucket(t)
+	places, err := g.allPlaces(w)
 	if err != nil {
 		return err
 	}
-	places, err := closedPlaces(b)
-	if err != nil {
-		return err
-	}
-	for _, p := range append(places, w.rec.open) {
+	for _, p := range places {
 		if err := g.leaveVolume(&p); err != nil {
 			return err
 		}
@@ -252,4 +252,18 @@ func (op *deleteOp) apply(g *group) error {
 		return err
 	}
 	return g.bury(topicKey(t.key))
+}
+
+// allPlaces lists a topic's ledgers with the open one. A damaged topic's are not
+// known: its volumes then keep a count that is too high, and stay.
+func (g *group) allPlaces(w *touch) ([]place, error) {
+	if w.topic.bad != nil {
+		return nil, nil
+	}
+	b, err := g.bucket(w.topic)
+	if err != nil {
+		return nil, err
+	}
+	places, err := closedPlaces(b)
+	return append(places, w.rec.open), err
 }

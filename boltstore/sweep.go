@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"errors"
 
 	"go.etcd.io/bbolt"
@@ -35,9 +36,28 @@ func (s *Store) sweep() error {
 	})
 	if err != nil || !more {
 		s.sweeping = false
-		return errors.Join(err, tx.Rollback())
+		err = joinRollback(err, tx)
+		if errors.Is(err, errDamaged) {
+			return errors.Join(err, s.forgetDead())
+		}
+		return err
 	}
 	return s.commit(tx)
+}
+
+// forgetDead gives up the first dead bucket, which cannot be walked: its pages stay
+// taken, and those behind it in line come up.
+func (s *Store) forgetDead() error {
+	return s.change(func(g *group) error {
+		dead := g.tx.Bucket(bucketDead)
+		path, _ := dead.Cursor().First()
+		if path == nil {
+			return nil
+		}
+		g.changed = true
+		g.after = append(g.after, func() { s.sweeping = true })
+		return dead.Delete(bytes.Clone(path))
+	})
 }
 
 // sweepStep deletes at most budget chunks of the first dead bucket, and the bucket
@@ -48,7 +68,7 @@ func sweepStep(tx *bbolt.Tx, budget int) (bool, error) {
 	if path == nil {
 		return false, nil
 	}
-	path = append([]byte(nil), path...)
+	path = bytes.Clone(path)
 	const keyLen = 9
 	topic := tx.Bucket(path[:min(keyLen, len(path))])
 	if topic == nil || len(path) != keyLen && len(path) != 2*keyLen {
@@ -74,7 +94,7 @@ func sweepTopic(tx *bbolt.Tx, topic *bbolt.Bucket, key []byte, budget int) (bool
 		if len(k) == 0 || k[0] != prefixLedger {
 			return true, tx.DeleteBucket(key)
 		}
-		left, done, err := sweepLedger(topic, append([]byte(nil), k...), budget)
+		left, done, err := sweepLedger(topic, bytes.Clone(k), budget)
 		if err != nil || !done {
 			return false, err
 		}
@@ -94,7 +114,7 @@ func sweepLedger(topic *bbolt.Bucket, key []byte, budget int) (int, bool, error)
 	c := led.Cursor()
 	k, _ := c.First()
 	for ; k != nil && len(keys) < budget; k, _ = c.Next() {
-		keys = append(keys, append([]byte(nil), k...))
+		keys = append(keys, bytes.Clone(k))
 	}
 	if k == nil {
 		return budget - len(keys), true, topic.DeleteBucket(key)

@@ -14,6 +14,8 @@ type topic struct {
 	// The committer alone writes these, under Store.topicsMu; others read under it.
 	rec record
 	led *ledger // nil when it is not open
+
+	bad error // the committer's: why the topic takes no changes
 }
 
 // birthID is the birth id's text.

@@ -27,6 +27,7 @@ type touch struct {
 
 // touch returns the group's picture of a topic.
 func (g *group) touch(t *topic) *touch {
+	g.current = t
 	if w := g.byTopic[t]; w != nil {
 		return w
 	}
@@ -72,6 +73,7 @@ func (w *touch) cursorMarks() []mark {
 
 // bucket is the topic's, which exists.
 func (g *group) bucket(t *topic) (*bbolt.Bucket, error) {
+	g.current = t
 	b := g.tx.Bucket(topicKey(t.key))
 	if b == nil {
 		return nil, fmt.Errorf("topic %s has no bucket: %w", t.name, errDamaged)
@@ -111,6 +113,7 @@ func (g *group) flush(w *touch) error {
 	if w.deleted {
 		return nil
 	}
+	g.current = w.topic
 	if err := g.flushChunk(w); err != nil {
 		return err
 	}
