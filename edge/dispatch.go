@@ -42,6 +42,8 @@ type dispatcher interface {
 	acked(p Position, out AckOutcome, by *Consumer)
 	// skipTo lets everything up to p be forgotten: cumulative acks, seeks, lost ranges.
 	skipTo(p Position)
+	// lost lets entries be forgotten that are gone or damaged.
+	lost(r Range)
 	// rewind reads all that is unacknowledged anew.
 	rewind()
 	// clear forgets everything about delivered entries.
@@ -251,6 +253,9 @@ func (s *Subscription) loseLocked(v *view, lost []Range) {
 		"topic", s.topic.name.String(), "subscription", s.name, "first", lost[0].First.String(),
 		"last", lost[len(lost)-1].Last.String())
 	s.cursor.Lost(v.spans, lost)
+	for _, r := range lost {
+		s.dispatch.lost(r)
+	}
 	s.changedLocked(nil)
 }
 
@@ -321,35 +326,38 @@ func (s *Subscription) tellEndLocked(v *view) {
 }
 
 // scanDelayed finds the delayed entries of ledgers anew, of which too many were
-// delayed to keep them all in memory.
+// delayed to keep them all in memory. Those that are due by now are among them.
 func (s *Subscription) scanDelayed(ledgers []int64) bool {
-	type found struct {
-		p    Position
-		slot uint16
-		due  int64
-	}
-	wall := s.topic.broker.opts.Clock().UnixMilli()
-	var list []found
 	for _, l := range ledgers {
 		all := Range{Position{l, 0}, Position{l, math.MaxInt64}}
 		err := s.topic.ledger.Scan(all, func(p Position, f Facts) bool {
-			if f.DeliverAt > wall {
-				list = append(list, found{p, f.Slot, f.DeliverAt})
+			if f.DeliverAt == 0 {
+				return true
 			}
-			return len(list) < maxDelayed
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			d, ok := s.dispatch.(*shared)
+			if ok {
+				d.found(p, &f)
+			}
+			return ok && s.closed == nil
 		})
 		if err != nil {
+			s.noteDelayed(ledgers)
 			s.readFailed(err)
 			return false
 		}
 	}
+	return true
+}
+
+// noteDelayed lets ledgers be scanned again that could not be.
+func (s *Subscription) noteDelayed(ledgers []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d, ok := s.dispatch.(*shared)
-	for _, f := range list {
-		if ok && f.p.Less(d.read) && !s.cursor.Acked(f.p) {
-			d.delay(f.p, f.slot, f.due)
+	if d, ok := s.dispatch.(*shared); ok {
+		for _, l := range ledgers {
+			d.delayed.Note(l, s.topic.broker.opts.Clock().UnixMilli())
 		}
 	}
-	return true
 }

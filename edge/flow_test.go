@@ -413,3 +413,49 @@ func TestPeekFindsTheNthUnacked(t *testing.T) {
 		t.Errorf("entry: %q, %v", e.Data, err)
 	}
 }
+
+func TestDamagedEntriesAreSkippedOnceByEveryKind(t *testing.T) {
+	for _, kind := range []edge.SubKind{edge.Exclusive, edge.Shared, edge.KeyShared} {
+		t.Run(kind.String(), func(t *testing.T) {
+			k := newKit(t, nil)
+			topic := k.topic("damaged")
+			p, _ := k.producer(topic, edge.ProducerOptions{})
+			at := k.publish(p, numbers(0, 5)...)
+			c, in := k.subscribe(topic, subscription("s", kind))
+			c.Flow(5)
+			in.await(t, 5)
+			k.store.Damage(topic.Name(), at[1])
+			k.store.Damage(topic.Name(), at[2])
+			c.Redeliver([]edge.Position{at[1], at[3]}, -1) // all of them on Exclusive
+			c.Flow(5)
+			want := map[edge.SubKind]int{edge.Exclusive: 8, edge.Shared: 6, edge.KeyShared: 6}[kind]
+			in.await(t, want)
+			eventually(t, "the damage is skipped", func() bool { return topic.Stats().Subscriptions["s"].Backlog <= 4 })
+			st := topic.Stats().Subscriptions["s"]
+			if st.Replay != 0 || len(in.all()) != want {
+				t.Fatalf("replay %d, delivered %v", st.Replay, in.bodies())
+			}
+		})
+	}
+}
+
+func TestManyDelayedEntriesAllCome(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("delays")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	const n = 12_000 // more than are held one by one
+	due := time.Now().Add(300 * time.Millisecond).UnixMilli()
+	var last <-chan answer
+	for i := range n {
+		m := message("x")
+		m.Facts.DeliverAt = due + int64(i%50)
+		last = send(p, m)
+	}
+	recv(t, last)
+	c, in := k.subscribe(topic, subscription("s", edge.Shared))
+	c.Flow(2 * n)
+	in.await(t, n)
+	if got := len(in.all()); got != n {
+		t.Fatalf("%d of %d came", got, n)
+	}
+}

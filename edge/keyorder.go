@@ -63,9 +63,9 @@ func (k *keyOrder) unwait(p Position) {
 	}
 }
 
-func (k *keyOrder) unwaitUpTo(p Position) {
+func (k *keyOrder) unwaitIn(r Range) {
 	for at := range k.waiting {
-		if !p.Less(at) {
+		if r.Contains(at) {
 			k.unwait(at)
 		}
 	}

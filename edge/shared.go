@@ -77,12 +77,15 @@ func (d *shared) leave(c *Consumer) {
 	d.unblock()
 }
 
-func (d *shared) seated(*Subscription) { d.turn, d.left = 0, 0 }
+// seated begins the turns anew with the first consumer.
+func (d *shared) seated(s *Subscription) { d.turn, d.left = max(len(s.consumers)-1, 0), 0 }
 
-// requeue puts an entry among those that are served first.
+// requeue puts an entry among those that are served first. With keys it makes a
+// running read stale, or later entries of its key would overtake it.
 func (d *shared) requeue(p Position, slot uint16) {
 	if d.replay.Add(p) && d.keys != nil {
 		d.keys.wait(p, slot)
+		d.s.generation++
 	}
 }
 
@@ -363,9 +366,30 @@ func (d *shared) skipTo(p Position) {
 	}
 	d.replay.RemoveUpTo(p)
 	if d.keys != nil {
-		d.keys.unwaitUpTo(p)
+		d.keys.unwaitIn(Range{Position{}, p})
 	}
 	d.unblock()
+}
+
+func (d *shared) lost(r Range) {
+	for p, h := range d.pending {
+		if r.Contains(p) {
+			d.release(p, h)
+		}
+	}
+	d.replay.RemoveRange(r)
+	if d.keys != nil {
+		d.keys.unwaitIn(r)
+	}
+	d.unblock()
+}
+
+// found takes a delayed entry in again that a scan came upon.
+func (d *shared) found(p Position, f *Facts) {
+	if _, held := d.pending[p]; held || d.replay.Contains(p) || !p.Less(d.read) || d.s.cursor.Acked(p) {
+		return
+	}
+	d.delay(p, f.Slot, f.DeliverAt)
 }
 
 func (d *shared) rewind() {

@@ -122,6 +122,8 @@ func (d *single) acked(Position, AckOutcome, *Consumer) {}
 
 func (d *single) skipTo(Position) {}
 
+func (d *single) lost(Range) {}
+
 func (d *single) freed() bool { return false }
 
 // rewind reads from the first unacknowledged entry again. What a running read brings

@@ -125,8 +125,6 @@ func (r *twinRun) run(steps int) {
 func (r *twinRun) step() {
 	switch r.rnd.IntN(4) {
 	case 0:
-		// What comes back during a read may be overtaken by what that read brings.
-		r.twin.Loose(r.sub.Kind == edge.KeyShared)
 		for range 1 + r.rnd.IntN(8) {
 			r.one(amidReads)
 			time.Sleep(time.Duration(r.rnd.IntN(15)) * time.Millisecond)

@@ -2,6 +2,7 @@
 // from NATS JetStream, which syncs every message to disk as Wayside does.
 //
 //	bench -wayside FILE -nats FILE [-data FOLDER] [-reps 3] [-secs 3] [-sizes 128,1024]
+//	bench memory -wayside FILE [-data FOLDER] [-clients 50] [-millions 1,10] [-topics 10000]
 //	bench null HOST:PORT      is the broker that stores nothing
 //
 // Way of a run: peers are started once each (peer.go), with folders side by side on one file system; then every cell
@@ -24,12 +25,15 @@ import (
 )
 
 func main() {
-	err := fmt.Errorf("want HOST:PORT behind null")
-	if len(os.Args) > 1 && os.Args[1] == "null" {
-		if len(os.Args) == 3 {
-			err = serveNull(os.Args[2])
-		}
-	} else {
+	var err error
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "null":
+		err = serveNull(os.Args[2])
+	case len(os.Args) > 1 && os.Args[1] == "null":
+		err = fmt.Errorf("want HOST:PORT behind null")
+	case len(os.Args) > 1 && os.Args[1] == "memory":
+		err = memory(os.Args[2:])
+	default:
 		err = compare()
 	}
 	if err != nil {
