@@ -36,11 +36,14 @@ type extent struct {
 	limit            time.Duration
 }
 
-func extentOf(t *testing.T) extent {
+// extents are those of the proper run and of the one that must be caught.
+func extents() (proper, caught extent) {
 	if os.Getenv("WAYSIDE_RUN") == "full" {
-		return extent{topics: 10, messages: 100_000, spread: 8 * time.Minute, cuts: 10, kills: 20, restarts: 3, limit: 40 * time.Minute}
+		proper = extent{topics: 10, messages: 100_000, spread: 8 * time.Minute, cuts: 10, kills: 20, restarts: 3, limit: 40 * time.Minute}
+		return proper, proper
 	}
-	return extent{topics: 4, messages: 12_000, spread: 45 * time.Second, cuts: 1, kills: 3, restarts: 1, limit: 5 * time.Minute}
+	proper = extent{topics: 4, messages: 12_000, spread: 40 * time.Second, cuts: 1, kills: 3, restarts: 1, limit: 4 * time.Minute}
+	return proper, extent{topics: 4, messages: 8_000, spread: 20 * time.Second, kills: 8, limit: 4 * time.Minute}
 }
 
 func seedOf(t *testing.T) uint64 {
@@ -121,9 +124,9 @@ type trial struct {
 	begun int // lives
 }
 
-func newTrial(t *testing.T, fault bool) *trial {
+func newTrial(t *testing.T, cloud *realPulsar, e extent, fault bool) *trial {
 	seed := seedOf(t)
-	r := &trial{t: t, extent: extentOf(t), seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), cloud: findPulsar(t)}
+	r := &trial{t: t, extent: e, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), cloud: cloud}
 	dir := t.TempDir()
 	log, err := os.Create(filepath.Join(dir, "broker.log"))
 	if err != nil {
@@ -337,25 +340,28 @@ func (r *trial) showLog() {
 	r.t.Logf("the broker's last words:\n%s", b[max(0, len(b)-20_000):])
 }
 
-func TestCloudOnceInOrder(t *testing.T) {
-	r := newTrial(t, false)
-	cloud, local := r.run()
-	if !cloud.clean() || !local.clean() {
-		r.showLog()
-		t.Errorf("cloud: %v; local: %v", &cloud, &local)
-	}
-}
-
-// A build that keeps no plan and has other bounds after each restart must be caught by
-// the same run, or it proves nothing.
-func TestCloudCatchesMissingPlan(t *testing.T) {
-	r := newTrial(t, true)
-	r.extent.kills *= 3
-	cloud, local := r.run()
-	if !local.clean() {
-		t.Errorf("local: %v", &local)
-	}
-	if cloud.clean() {
-		t.Errorf("without a plan nothing was lost or doubled: %v", &cloud)
-	}
+// Everything that was receipted here is in the cloud once, in order and unchanged,
+// whatever happened to the link, the broker and the cloud. A build that keeps no plan
+// and has other bounds after each restart must be caught by the same run, or it proves
+// nothing.
+func TestCloud(t *testing.T) {
+	pulsar := findPulsar(t)
+	proper, caught := extents()
+	t.Run("once in order", func(t *testing.T) {
+		r := newTrial(t, pulsar, proper, false)
+		if cloud, local := r.run(); !cloud.clean() || !local.clean() {
+			r.showLog()
+			t.Errorf("cloud: %v; local: %v", &cloud, &local)
+		}
+	})
+	t.Run("missing plan is caught", func(t *testing.T) {
+		r := newTrial(t, pulsar, caught, true)
+		cloud, local := r.run()
+		if !local.clean() {
+			t.Errorf("local: %v", &local)
+		}
+		if cloud.clean() {
+			t.Errorf("without a plan nothing was lost or doubled: %v", &cloud)
+		}
+	})
 }

@@ -203,8 +203,8 @@ func (f *forwarder) drop(h *held) {
 
 // leave is the last word of a goroutine that ends. When the topic is gone the uplink
 // forgets the forwarder, and looks whether the topic has come back meanwhile.
-func (f *forwarder) leave() {
-	if f.gone {
+func (f *forwarder) leave(gone bool) {
+	if gone {
 		f.up.forget(f)
 	}
 }

@@ -22,8 +22,9 @@ func (f *forwarder) loop() {
 			f.work(now)
 		}
 		f.publish(now)
-		if f.resting() && f.inbox.rest() {
-			f.leave()
+		gone := f.gone
+		if f.resting() && f.inbox.rest() { // from here on everything may be another goroutine's
+			f.leave(gone)
 			return
 		}
 		f.sleep(f.pause(time.Now()))
