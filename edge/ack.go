@@ -46,12 +46,9 @@ func (s *Subscription) ackPartsLocked(v *view, c *Consumer, parts []AckPart, cum
 	if len(parts) != 1 || s.kind.shares() {
 		return false
 	}
-	p := Min(parts[0].Position, v.limit)
-	rest := parts[0].Rest
-	if p != parts[0].Position {
-		rest = nil
-	}
-	return s.cursor.AckUpTo(v.spans, p, rest)
+	// A position that nobody was given would acknowledge what nobody has seen.
+	p := parts[0].Position
+	return !v.limit.Less(p) && s.cursor.AckUpTo(v.spans, p, parts[0].Rest)
 }
 
 // ackLocked acknowledges one entry, or all of it but rest.
@@ -77,4 +74,34 @@ func (s *Subscription) afterAckLocked(v *view, changed bool) bool {
 		s.tellEndLocked(v)
 	}
 	return s.paused != "" || s.dispatch.freed()
+}
+
+// Plan is the small state that an uplink keeps with its cursor; nil at first.
+func (c *Consumer) Plan() []byte {
+	c.sub.mu.Lock()
+	defer c.sub.mu.Unlock()
+	return c.sub.cursor.Plan()
+}
+
+// SavePlan replaces that state and, with upTo, acknowledges everything up to there, in
+// one durable write. done runs behind it; without done the write rides with the next commit.
+func (c *Consumer) SavePlan(plan []byte, upTo *Position, done func(error)) {
+	s := c.sub
+	s.mu.Lock()
+	if s.closed != nil || s.pause != nil || c.gone {
+		s.mu.Unlock()
+		if done != nil {
+			done(ErrGone)
+		}
+		return
+	}
+	s.cursor.SetPlan(plan)
+	v := s.viewLocked()
+	acked := upTo != nil && s.cursor.AckUpTo(v.spans, Min(*upTo, v.limit), nil)
+	s.changedLocked(done)
+	again := s.afterAckLocked(&v, acked)
+	s.mu.Unlock()
+	if again {
+		s.wake()
+	}
 }

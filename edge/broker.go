@@ -13,18 +13,19 @@ import (
 // Broker holds the topics by name, open or not. It opens and unloads them, lets
 // others watch which exist, and takes snapshots for stats.
 type Broker struct {
-	opts    Options
-	store   Store
-	budget  *Budget
-	catalog *Catalog
-	reads   chan struct{} // semaphore of dispatchers' disk reads
-	run     context.Context
-	stop    context.CancelFunc
-	wg      sync.WaitGroup // housekeeper, and what goes on without its caller
-	born    int64          // boot counter of this store, in generated producer names
-	names   atomic.Int64   // number of generated producer names
-	joins   atomic.Uint64  // order in which consumers joined
-	counts  counters
+	opts     Options
+	store    Store
+	budget   *Budget
+	catalog  *Catalog
+	reads    chan struct{} // semaphore of dispatchers' disk reads
+	run      context.Context
+	stop     context.CancelFunc
+	wg       sync.WaitGroup // housekeeper, and what goes on without its caller
+	born     int64          // boot counter of this store, in generated producer names
+	stopping atomic.Bool    // its front ends are about to close
+	names    atomic.Int64   // number of generated producer names
+	joins    atomic.Uint64  // order in which consumers joined
+	counts   counters
 
 	mu       sync.Mutex
 	known    map[TopicName]struct{} // that exist in the store
@@ -208,3 +209,7 @@ func (b *Broker) TopicStats(ctx context.Context, name TopicName) (TopicStats, er
 	}
 	return t.Stats(), nil
 }
+
+// Stopping says that the front ends close next, and then the broker. Consumers that
+// leave from now on have not left by their own will: redelivery counts stay.
+func (b *Broker) Stopping() { b.stopping.Store(true) }

@@ -2,7 +2,6 @@ package edge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -76,15 +75,15 @@ func (t *Topic) Subscribe(ctx context.Context, o SubscribeOptions, r Receiver, p
 		since: t.broker.opts.Clock(), joined: t.broker.joins.Add(1),
 	}
 	for {
-		pause, err := t.trySubscribe(ctx, c)
-		if pause == nil {
-			if err != nil {
-				return nil, err
-			}
+		wait, err := t.trySubscribe(ctx, c)
+		switch {
+		case err != nil:
+			return nil, err
+		case wait == nil:
 			return c, nil
 		}
 		select {
-		case <-pause:
+		case <-wait:
 		case <-ctx.Done():
 			return nil, fmt.Errorf("subscribe %s: %w", o.Name, ctx.Err())
 		}
@@ -118,68 +117,74 @@ func (t *Topic) checkSchema(s *Schema) error {
 	return err
 }
 
-// trySubscribe joins, or returns a channel to wait on before the next try.
-func (t *Topic) trySubscribe(ctx context.Context, c *Consumer) (chan struct{}, error) {
-	o := &c.opts
-	t.mu.Lock()
-	if t.closed != nil {
-		defer t.mu.Unlock()
-		return nil, t.closed
-	}
-	other, err := t.followedLocked(o.Follow)
-	s, made := t.subs[o.Name], false
-	if s == nil && err == nil {
-		s, err = t.makeSubscriptionLocked(o)
-		made = true
-	}
-	if err != nil {
-		t.mu.Unlock()
-		return nil, err
-	}
-	s.mu.Lock()
-	if s.pause != nil && !made {
-		defer t.mu.Unlock()
-		defer s.mu.Unlock()
-		return s.pause, nil
-	}
-	if err = s.mayJoinLocked(o); err == nil {
-		s.followLocked(other)
-	}
-	s.mu.Unlock()
-	t.mu.Unlock()
-	if err != nil {
-		return nil, err
+// trySubscribe joins, or returns a channel that closes when another try is worthwhile.
+func (t *Topic) trySubscribe(ctx context.Context, c *Consumer) (<-chan struct{}, error) {
+	s, made, wait, err := t.findSubscription(&c.opts)
+	if s == nil {
+		return wait, err
 	}
 	if made {
-		if err := s.firstSave(ctx, o); err != nil {
+		if err := s.firstSave(ctx, &c.opts); err != nil {
 			return nil, err
 		}
 	}
-	return nil, t.seat(s, c)
+	return s.seat(c)
 }
 
-// seat lets a consumer join. Another may have been quicker since it was looked at.
-func (t *Topic) seat(s *Subscription, c *Consumer) error {
+// findSubscription finds the subscription that a consumer wants, or puts a new one
+// there, for which made is set.
+func (t *Topic) findSubscription(o *SubscribeOptions) (s *Subscription, made bool, wait <-chan struct{}, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed != nil {
+		return nil, false, nil, t.closed
+	}
+	t.used = time.Now()
+	other, err := t.followedLocked(o.Follow)
+	if err != nil {
+		return nil, false, nil, err
+	}
+	if s = t.subs[o.Name]; s == nil {
+		if s, err = t.makeSubscriptionLocked(o); err != nil {
+			return nil, false, nil, err
+		}
+		made = true
+	}
 	s.mu.Lock()
-	err := s.closed
-	if err == nil && s.pause != nil {
-		err = ErrUnloaded // sought meanwhile: the caller comes again
+	defer s.mu.Unlock()
+	if s.pause != nil && !made {
+		return nil, false, s.pause, nil
 	}
-	if err == nil {
-		err = s.mayJoinLocked(&c.opts)
+	if err := s.mayJoinLocked(o); err != nil {
+		return nil, false, nil, err
 	}
-	if err == nil {
-		c.sub = s
-		err = s.joinLocked(c)
+	s.followLocked(other)
+	return s, made, nil, nil
+}
+
+// seat lets a consumer join. Others may have been quicker since it was looked at.
+func (s *Subscription) seat(c *Consumer) (wait <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed == ErrGone || s.follow != nil && s.follow.dropped.Load():
+		again := make(chan struct{})
+		close(again)
+		return again, nil
+	case s.closed != nil:
+		return nil, s.closed
+	case s.pause != nil:
+		return s.pause, nil
 	}
-	s.mu.Unlock()
-	if errors.Is(err, ErrGone) {
-		return ErrUnloaded
+	if err := s.mayJoinLocked(&c.opts); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		s.wake()
+	c.sub = s
+	if err := s.joinLocked(c); err != nil {
+		return nil, err
 	}
-	return err
+	s.wake()
+	return nil, nil
 }
 
 func (t *Topic) followedLocked(name string) (*Subscription, error) {

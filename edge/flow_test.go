@@ -130,19 +130,19 @@ func TestSharedSpreadsAndReturnsWhatALeaverHeld(t *testing.T) {
 	k := newKit(t, nil)
 	topic := k.topic("shared")
 	p, _ := k.producer(topic, edge.ProducerOptions{})
+	k.publish(p, numbers(0, 50)...) // more than one consumer gets at a turn
 	a, inA := k.subscribe(topic, subscription("s", edge.Shared))
 	b, inB := k.subscribe(topic, subscription("s", edge.Shared))
-	a.Flow(100)
+	a.Flow(20)
 	b.Flow(100)
-	k.publish(p, numbers(0, 10)...)
-	eventually(t, "all ten delivered", func() bool { return len(inA.all())+len(inB.all()) == 10 })
+	eventually(t, "all delivered", func() bool { return len(inA.all())+len(inB.all()) == 50 })
 	if len(inA.all()) == 0 || len(inB.all()) == 0 {
 		t.Fatalf("one got %d, the other %d", len(inA.all()), len(inB.all()))
 	}
 	held := inA.bodies()
 	before := len(inB.all())
 	a.Close()
-	got := inB.await(t, 10)[before:]
+	got := inB.await(t, 50)[before:]
 	if !slices.Equal(got, held) {
 		t.Fatalf("the leaver held %v, the other got %v", held, got)
 	}

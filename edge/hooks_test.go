@@ -12,6 +12,8 @@ type hooks struct {
 	read   atomic.Pointer[func([]edge.Range) error] // before each read, whose error it may give
 	open   atomic.Pointer[func(edge.TopicName)]     // before a ledger is opened
 	closed atomic.Pointer[func(edge.TopicName)]     // before a ledger's Close is handed on
+	find   atomic.Pointer[func()]                   // before a search by time
+	drop   atomic.Pointer[func(string)]             // before a cursor's deletion is handed on
 	stats  atomic.Pointer[func(*edge.StoreStats)]
 }
 
@@ -59,4 +61,18 @@ func (l hookedLedger) Close(done func(error)) {
 		(*hook)(l.name)
 	}
 	l.Ledger.Close(done)
+}
+
+func (l hookedLedger) Find(from edge.Position, publish int64) (edge.Position, bool, error) {
+	if hook := l.h.find.Load(); hook != nil {
+		(*hook)()
+	}
+	return l.Ledger.Find(from, publish)
+}
+
+func (l hookedLedger) DeleteCursor(name string, done func(error)) {
+	if hook := l.h.drop.Load(); hook != nil {
+		(*hook)(name)
+	}
+	l.Ledger.DeleteCursor(name, done)
 }

@@ -35,8 +35,7 @@ func (s *Subscription) seek(ctx context.Context, to SeekTarget, by *Consumer) er
 		defer s.mu.Unlock()
 		return ErrConsumerNotFound
 	}
-	pause := make(chan struct{})
-	s.pause = pause
+	s.pause = make(chan struct{})
 	for _, c := range s.seekersLocked() {
 		s.leaveLocked(c)
 		c.recv.Closed(ErrUnloaded)
@@ -47,10 +46,7 @@ func (s *Subscription) seek(ctx context.Context, to SeekTarget, by *Consumer) er
 	if err == nil {
 		err = wait(ctx, func(done func(error)) { s.reset(next, to.Rest, done) })
 	}
-	s.mu.Lock()
-	s.pause = nil
-	s.mu.Unlock()
-	close(pause)
+	s.goOn()
 	s.wake()
 	if err != nil {
 		return fmt.Errorf("seek subscription %s: %w", s.name, err)
@@ -89,6 +85,10 @@ func (s *Subscription) target(to SeekTarget) (Position, error) {
 func (s *Subscription) reset(next Position, rest []uint64, done func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed != nil {
+		done(s.closed)
+		return
+	}
 	s.cursor.Reset(s.topic.ledger.Spans(), next, rest)
 	s.dispatch.clear()
 	s.generation++
@@ -119,4 +119,36 @@ func (c *Consumer) LastID() LastID {
 	}
 	id.Last, id.Messages, id.Batch = last.position, last.messages, last.batch
 	return id
+}
+
+// ResetSubscription seeks a subscription on behalf of an administrator. It may wait.
+func (t *Topic) ResetSubscription(ctx context.Context, name string, to SeekTarget) error {
+	s, err := t.subscription(ctx, name)
+	if err != nil {
+		return err
+	}
+	return s.seek(ctx, to, nil)
+}
+
+// SkipAll acknowledges everything that a subscription has not. It may wait.
+func (t *Topic) SkipAll(ctx context.Context, name string) error {
+	s, err := t.subscription(ctx, name)
+	if err != nil {
+		return err
+	}
+	err = wait(ctx, func(done func(error)) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.closed != nil {
+			done(s.closed)
+			return
+		}
+		spans := t.ledger.Spans()
+		s.cursor.AckUpTo(spans, spans.End(), nil)
+		s.dispatch.skipTo(spans.End())
+		s.changedLocked(done)
+	})
+	t.trimDue.Store(true)
+	s.wake()
+	return err
 }

@@ -41,6 +41,7 @@ type Subscription struct {
 	marked atomic.Pointer[Position]
 	// followers read only up to marked; replaced as a whole under the topic's lock.
 	followers atomic.Pointer[[]*Subscription]
+	dropped   atomic.Bool  // no longer the topic's: nobody may begin to follow it
 	state     atomic.Int32 // of the dispatch goroutine: idle, running, again, stopped
 	working   sync.Mutex   // held by the dispatch goroutine as long as it runs
 	save      func() CursorState
@@ -106,10 +107,15 @@ func (s *Subscription) noteMarkLocked() {
 }
 
 // changedLocked makes a change of the cursor known: to followers, and to the store.
-// done may be nil; with one a commit is brought on.
+// done may be nil; with one a commit is brought on. What is closed is never saved: its
+// cursor may be deleted already.
 func (s *Subscription) changedLocked(done func(error)) {
 	s.noteMarkLocked()
 	switch {
+	case s.closed != nil:
+		if done != nil {
+			done(s.closed)
+		}
 	case s.durable:
 		s.topic.ledger.SaveCursor(s.name, s.save, done)
 	case done != nil:
@@ -177,7 +183,7 @@ func (s *Subscription) formLocked(o *SubscribeOptions) {
 }
 
 // leaveLocked takes a consumer out. What it holds goes to the others, or is read anew
-// once somebody comes.
+// once somebody comes. With the last one redelivery counts go, unless the broker stops.
 func (s *Subscription) leaveLocked(c *Consumer) {
 	i := slices.Index(s.consumers, c)
 	if c.gone || i < 0 {
@@ -189,7 +195,7 @@ func (s *Subscription) leaveLocked(c *Consumer) {
 	if len(s.consumers) == 0 {
 		s.dispatch.clear()
 		s.generation++
-		if s.kind.shares() && s.closed == nil {
+		if s.kind.shares() && !s.topic.broker.stopping.Load() {
 			s.cursor.ClearCounts()
 			s.changedLocked(nil)
 		}
@@ -248,23 +254,4 @@ func (s *Subscription) setFollower(f *Subscription, add bool) {
 		list = append(list, f)
 	}
 	s.followers.Store(&list)
-}
-
-// removeIfDone drops a non-durable subscription that nobody reads any more.
-func (t *Topic) removeIfDone(s *Subscription, now time.Time) {
-	if s.durable {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.mu.Lock()
-	done := len(s.consumers) == 0 && s.pause == nil && !now.Before(s.keptUntil) && s.closed == nil
-	if done {
-		s.letGoLocked(ErrGone, nil)
-		s.followLocked(nil)
-	}
-	s.mu.Unlock()
-	if done {
-		t.dropLocked(s)
-	}
 }

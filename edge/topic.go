@@ -3,7 +3,6 @@ package edge
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -171,17 +170,6 @@ func (t *Topic) close(ctx context.Context, reason error) error {
 		return fmt.Errorf("close topic %s: %w", t.name, err)
 	}
 	return nil
-}
-
-// dropLocked takes a subscription that is closed out of the topic, which still waits
-// for its dispatch goroutine. t.mu is held.
-func (t *Topic) dropLocked(s *Subscription) {
-	if t.subs[s.name] != s {
-		return
-	}
-	delete(t.subs, s.name)
-	t.setWakesLocked()
-	t.ending = slices.DeleteFunc(append(t.ending, s), (*Subscription).tryEnd)
 }
 
 // terminate ends publishing. It returns the last position.
