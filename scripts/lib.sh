@@ -8,6 +8,13 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CACHE=${WAYSIDE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/wayside}
 mkdir -p "$CACHE"
 
+# Everything is built and tested with one Go, so that the same source gives the same bytes on any machine, and so that
+# fixes of the standard library do not wait for the machine's own Go. Where it cannot be had, that one has to do.
+if [ -z "${GOTOOLCHAIN:-}" ] && command -v go >/dev/null; then
+  export GOTOOLCHAIN=go1.26.11
+  go version >/dev/null 2>&1 || unset GOTOOLCHAIN
+fi
+
 # say TEXT: one line about what goes on, on standard error so that output stays clean.
 say() { echo "${0##*/}: $*" >&2; }
 
