@@ -107,7 +107,7 @@ func checkPath(s string) error {
 // checkEdgeID admits what can stand in a topic's name: routes put the id there.
 func checkEdgeID(s string) error {
 	if s != "" && !edge.ValidPart(s) {
-		return fmt.Errorf("%q has other characters than letters, digits and _ - = : .", s)
+		return fmt.Errorf("%q has other characters than letters, digits and '_-=:.': take the others out", s)
 	}
 	if len(s) > maxEdgeID {
 		return fmt.Errorf("is %d bytes long, at most %d", len(s), maxEdgeID)
