@@ -72,7 +72,7 @@ func TestConfigErrors(t *testing.T) {
 		{"port out of range", "listen:\n  admin: \":99999\"\n", "f.yaml:2:10: listen.admin: \":99999\" has no port between 0 and 65535"},
 		{"the same address twice", "listen:\n  admin: \":6650\"\n", "f.yaml:2:10: listen.admin: :6650 is the address of listen.pulsar too"},
 		{"advertised", "listen:\n  advertised: http://me\n", "f.yaml:2:15: listen.advertised: \"http://me\" is not a URL such as pulsar://HOST:PORT"},
-		{"edge id", "edge: {id: a/b}\n", "f.yaml:1:12: edge.id: \"a/b\" has other characters than letters, digits and _ - = : ."},
+		{"edge id", "edge: {id: a/b}\n", "f.yaml:1:12: edge.id: \"a/b\" has other characters than letters, digits and '_-=:.': take the others out"},
 		{"uplink scheme", "uplink: {url: \"http://c:1\", routes: [{from: a, to: b}]}\n", "f.yaml:1:15: uplink.url: \"http://c:1\" is not a URL such as pulsar://HOST:PORT or pulsar+ssl://HOST:PORT"},
 		{"password in the URL", "uplink: {url: \"pulsar://me:pw@c:1\", routes: [{from: a, to: b}]}\n", "f.yaml:1:15: uplink.url: holds a name or password, which have no place in it"},
 		{"routes to nowhere", "uplink:\n  routes: [{from: a, to: b}]\n", "f.yaml:2:11: uplink.routes: leads nowhere, set uplink.url (\"\" keeps the routes at rest)"},
