@@ -112,12 +112,15 @@ func (s *Store) commit(tx *bbolt.Tx) error {
 		return s.measure()
 	}
 	if errors.Is(err, berrors.ErrMaxSizeReached) {
-		return fmt.Errorf("%w: no piece large enough", edge.ErrStoreFull)
+		return errors.Join(errNoPiece, s.measure())
 	}
 	err = fmt.Errorf("commit: %w", err)
 	s.setFailure(err)
 	return err
 }
+
+// errNoPiece says that a transaction did not fit into the file. Nothing was written.
+var errNoPiece = fmt.Errorf("%w: no piece large enough", edge.ErrStoreFull)
 
 // syncsPerCommit is what bbolt does: the pages, then the meta page that names them.
 const syncsPerCommit = 2

@@ -24,13 +24,14 @@ type group struct {
 	late    []dirtyCursor
 	now     int64 // ms since 1970
 
-	appends int    // bytes that the admitted appends add to files, with overhead
-	others  int    // the same of all else
-	data    int64  // bytes of entries
-	full    error  // why appends find no space
-	needs   bool   // a transaction is needed
-	current *topic // whose bucket is being worked on
-	changed bool   // and has changed something
+	appends  int    // bytes that the admitted appends add to files, with overhead
+	others   int    // the same of all else
+	data     int64  // bytes of entries
+	full     error  // why appends find no space
+	enlarged int    // times
+	needs    bool   // a transaction is needed
+	current  *topic // whose bucket is being worked on
+	changed  bool   // and has changed something
 
 	cursorAt map[cursorID]int          // index in cursors
 	created  map[edge.TopicName]*topic // nil for deleted ones
@@ -86,6 +87,18 @@ func (g *group) weigh(op operation) {
 	}
 }
 
+// breadth is the number of topics that appends go to, at most.
+func (g *group) breadth() (n int64) {
+	var last *ledger
+	for _, op := range g.ops {
+		if l := op.ledger(); l != nil && l != last {
+			last = l
+			n++
+		}
+	}
+	return min(n, maxGroupTopics)
+}
+
 // cursorBytes is what a cursor is expected to take with the path to it.
 const cursorBytes = 2 * pageSize
 
@@ -102,7 +115,7 @@ func (g *group) space() error {
 	if g.appends == 0 {
 		return nil
 	}
-	err := g.store.makeRoom(int64(g.appends))
+	err := g.store.makeRoom(int64(g.appends), g.breadth())
 	if errors.Is(err, edge.ErrStoreFull) {
 		g.full = err
 		g.store.hurry()
@@ -177,11 +190,30 @@ func (g *group) write() error {
 	}
 	for {
 		err := g.attempt()
-		if err == nil || !g.isolate(err) {
+		if err == nil || !g.isolate(err) && !g.enlarge(err) {
 			return err
 		}
 	}
 }
+
+// enlarge makes the file larger after a transaction that took more than was expected
+// of it. It reports whether the group can be tried again.
+func (g *group) enlarge(err error) bool {
+	p := &g.store.space
+	if !errors.Is(err, errNoPiece) || g.enlarged >= maxEnlarge {
+		return false
+	}
+	g.enlarged++
+	size := p.written + max(p.step, int64(g.appends+g.others))<<g.enlarged
+	if err := g.store.growTo(min(size, g.store.opts.FileLimit-g.store.volumeBytes())); err != nil || p.tail() < p.step {
+		return false
+	}
+	g.restart(nil)
+	return true
+}
+
+// maxEnlarge is how often a group is tried again in a larger file.
+const maxEnlarge = 4
 
 func (g *group) attempt() error {
 	if err := g.begin(); err != nil {

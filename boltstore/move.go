@@ -119,7 +119,7 @@ func (s *Store) moveChunks(m *mover) error {
 	for _, c := range chunks {
 		size += len(c.value) + pageSize
 	}
-	if err := s.makeRoom(int64(size)); err != nil {
+	if err := s.makeRoom(int64(size), 1); err != nil {
 		return err
 	}
 	err = s.change(func(g *group) error {

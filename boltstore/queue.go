@@ -36,7 +36,8 @@ type queue struct {
 
 	mu     sync.Mutex // guards what follows, and the dirty sets of all ledgers
 	ops    []operation
-	taken  uint64 // operations taken so far: the order number of ops[0]
+	seen   map[*ledger]bool // scratch of prefix
+	taken  uint64           // operations taken so far: the order number of ops[0]
 	late   []lateLedger
 	closed bool
 }
@@ -47,11 +48,17 @@ type lateLedger struct {
 	since  time.Time
 }
 
+// maxGroupTopics bounds the topics of one group: each costs a few pages of its own,
+// however little is appended to it.
+const maxGroupTopics = 256
+
 // maxLateCursors bounds the cursors that one group takes because their interval has
 // passed, so that ten thousand of them do not become one long commit.
 const maxLateCursors = 256
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+func newQueue() *queue {
+	return &queue{wake: make(chan struct{}, 1), seen: map[*ledger]bool{}}
+}
 
 func (q *queue) signal() {
 	select {
@@ -121,14 +128,7 @@ func (q *queue) markDirty(l *ledger, name string, state func() edge.CursorState)
 func (q *queue) take(maxBytes int, interval time.Duration) (ops []operation, saves []dirtyCursor) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n, bytes := 0, 0
-	for ; n < len(q.ops); n++ {
-		size := q.ops[n].size()
-		if n > 0 && bytes+size > maxBytes && size > 0 {
-			break
-		}
-		bytes += size
-	}
+	n := q.prefix(maxBytes)
 	ops = q.ops[:n:n]
 	q.ops = q.ops[n:]
 	if len(q.ops) == 0 {
@@ -142,6 +142,29 @@ func (q *queue) take(maxBytes int, interval time.Duration) (ops []operation, sav
 		}
 	}
 	return ops, q.takeLate(interval, saves)
+}
+
+// prefix is the number of operations that make the next group.
+func (q *queue) prefix(maxBytes int) int {
+	bytes := 0
+	var last *ledger
+	clear(q.seen)
+	for n, op := range q.ops {
+		size := op.size()
+		if n > 0 && bytes+size > maxBytes && size > 0 {
+			return n
+		}
+		bytes += size
+		l := op.ledger()
+		if l == nil || l == last {
+			continue
+		}
+		if last = l; !q.seen[l] && len(q.seen) == maxGroupTopics {
+			return n
+		}
+		q.seen[l] = true
+	}
+	return len(q.ops)
 }
 
 // lastChance tells operations that have to take all of a topic's dirty cursors along.

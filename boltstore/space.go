@@ -14,7 +14,7 @@ const (
 	// commitPages is what a commit writes beside chunks: meta, the paths to what it
 	// changes, records; topicPages the same for each topic that it touches.
 	commitPages = 32
-	topicPages  = 8
+	topicPages  = 4
 
 	// fullBackoff is the pause after the disk refused space, before it is asked again.
 	fullBackoff = time.Second
@@ -58,10 +58,10 @@ func (p *space) fits(need int64, growable bool) bool {
 	return p.tail() >= need || !growable && p.free >= 2*need
 }
 
-// makeRoom has as much written space as appends of that many bytes need, or returns
-// edge.ErrStoreFull.
-func (s *Store) makeRoom(bytes int64) error {
-	need := bytes + bytes/16 + (commitPages+topicPages*min(s.active+1, 64))*pageSize
+// makeRoom has as much written space as appends of that many bytes to that many topics
+// need, or returns edge.ErrStoreFull.
+func (s *Store) makeRoom(bytes, topics int64) error {
+	need := bytes + bytes/16 + (commitPages+topicPages*topics)*pageSize
 	if err := s.turnOverIfDue(need); err != nil {
 		return err
 	}
