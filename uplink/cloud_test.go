@@ -24,6 +24,7 @@ import (
 //
 //	WAYSIDE_PULSAR      its service URL
 //	WAYSIDE_PULSAR_RUN  a program that starts, stops and kills it
+//	WAYSIDE_PULSAR_EDGE host:port, free, that its listener "edge" advertises
 //	WAYSIDE_RUN         short or full
 //	WAYSIDE_SEED        what the order of events is drawn from
 
@@ -60,18 +61,17 @@ func seedOf(t *testing.T) uint64 {
 // realPulsar is the cloud, and the way to it through a meddling proxy.
 type realPulsar struct {
 	url   string
-	run   string // program that controls it, "" without
-	env   []string
+	run   string // program that controls it
 	proxy *wiretest.Proxy
 }
 
 // edgeListener is the listener that the cloud advertises to those behind the proxy.
 const edgeListener = "edge"
 
-// findPulsar puts a proxy in front of the cloud, and has it advertise the proxy to the
-// uplink, which would else be led around it by the first lookup.
+// findPulsar puts a proxy in front of the cloud, where the cloud tells the uplink to
+// go: else the first lookup would lead around it.
 func findPulsar(t *testing.T) *realPulsar {
-	service := os.Getenv("WAYSIDE_PULSAR")
+	service, address := os.Getenv("WAYSIDE_PULSAR"), os.Getenv("WAYSIDE_PULSAR_EDGE")
 	if service == "" {
 		t.Skip("WAYSIDE_PULSAR names no real Pulsar: scripts/uplink starts one")
 	}
@@ -79,20 +79,14 @@ func findPulsar(t *testing.T) *realPulsar {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy, err := wiretest.StartProxy(wiretest.ProxyOptions{Target: u.Host})
+	proxy, err := wiretest.StartProxy(wiretest.ProxyOptions{Target: u.Host, Listen: address})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { proxy.Close() })
 	p := &realPulsar{url: service, run: os.Getenv("WAYSIDE_PULSAR_RUN"), proxy: proxy}
-	if p.run == "" {
-		t.Fatal("WAYSIDE_PULSAR_RUN names no program to restart the Pulsar with")
-	}
-	p.env = append(os.Environ(), "PULSAR_KEEP=1", fmt.Sprintf(
-		"PULSAR_SET=%s advertisedListeners=internal:%s,%s:pulsar://%s internalListenerName=internal",
-		os.Getenv("PULSAR_SET"), service, edgeListener, proxy.Addr()))
-	if err := p.restart("stop"); err != nil {
-		t.Fatal(err)
+	if p.run == "" || address == "" {
+		t.Fatal("WAYSIDE_PULSAR_RUN and WAYSIDE_PULSAR_EDGE are missing")
 	}
 	return p
 }
@@ -100,7 +94,6 @@ func findPulsar(t *testing.T) *realPulsar {
 func (p *realPulsar) restart(how string) error {
 	for _, verb := range []string{how, "start"} {
 		cmd := exec.Command(p.run, verb)
-		cmd.Env = p.env
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s %s: %w: %s", p.run, verb, err, out)
 		}

@@ -145,9 +145,11 @@ func (c *stubConn) leave() {
 }
 
 func (c *stubConn) handle(got *wiretest.Received) error {
+	c.mu.Lock()
+	largest, partitions := c.largest, c.partitions
+	c.mu.Unlock()
 	switch got.GetType() {
 	case pulsarpb.BaseCommand_CONNECT:
-		largest := c.largest
 		if largest == 0 {
 			largest = wire.DefaultMaxMessageSize
 		}
@@ -156,7 +158,7 @@ func (c *stubConn) handle(got *wiretest.Received) error {
 		return c.p.Send(&pulsarpb.CommandPong{})
 	case pulsarpb.BaseCommand_PARTITIONED_METADATA:
 		return c.p.Send(&pulsarpb.CommandPartitionedTopicMetadataResponse{
-			Partitions: &c.partitions, RequestId: got.GetPartitionMetadata().RequestId,
+			Partitions: &partitions, RequestId: got.GetPartitionMetadata().RequestId,
 			Response: pulsarpb.CommandPartitionedTopicMetadataResponse_Success.Enum(),
 		})
 	case pulsarpb.BaseCommand_LOOKUP:
