@@ -134,3 +134,38 @@ func (l *limit) write() time.Duration {
 	l.at += int64(len(l.data))
 	return time.Since(start)
 }
+
+// BenchmarkRead reads a backlog as a dispatcher does, in batches of 100.
+func BenchmarkRead(b *testing.B) {
+	o := DefaultOptions()
+	o.Path = b.TempDir()
+	s := mustOpen(b, o)
+	l := mustLedger(b, s, "a", "sub")
+	const n = 50_000
+	answers := make(chan error, n)
+	m := edge.Message{Facts: edge.Facts{Producer: "bench", Messages: 1, Publish: 1}, Data: make([]byte, 128)}
+	for range n {
+		l.Append(m, func(_ edge.Entry, err error) { answers <- err })
+	}
+	for range n {
+		if err := <-answers; err != nil {
+			b.Fatal(err)
+		}
+	}
+	next := l.Spans().Start()
+	b.ReportAllocs()
+	entries := 0
+	for b.Loop() {
+		batch, err := l.Read([]edge.Range{{First: next, Last: edge.Latest}}, 100, 1<<20)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(batch.Entries) == 0 {
+			next = l.Spans().Start()
+			continue
+		}
+		entries += len(batch.Entries)
+		next = batch.Entries[len(batch.Entries)-1].Position.Next()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(entries), "ns/entry")
+}

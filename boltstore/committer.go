@@ -39,9 +39,7 @@ func (s *Store) commitGroup() {
 		s.gather(d)
 	}
 	ops, saves := s.queue.take(s.opts.GroupBytes, s.opts.SaveInterval)
-	if err := s.newGroup(ops, saves).run(); err != nil {
-		s.log().Warn("commit failed", "error", err)
-	}
+	s.newGroup(ops, saves).run()
 	if s.groups++; s.groups%choreEvery == 0 {
 		s.chore()
 	}

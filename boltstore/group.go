@@ -48,8 +48,9 @@ func (s *Store) newGroup(ops []operation, saves []dirtyCursor) *group {
 	}
 }
 
-// run takes the group from line to disk and answers everybody.
-func (g *group) run() error {
+// run takes the group from line to disk and answers everybody. What goes wrong is
+// told to the callers.
+func (g *group) run() {
 	g.admit()
 	err := g.space()
 	if err == nil {
@@ -63,7 +64,6 @@ func (g *group) run() error {
 	for i, op := range g.ops {
 		op.finish(g.errs[i])
 	}
-	return err
 }
 
 func (g *group) admit() {
@@ -154,7 +154,11 @@ func (l *ledger) fail(cause error) {
 
 // failed gives every operation the error of the transaction that it was part of.
 func (g *group) failed(cause error) {
-	if !errors.Is(cause, edge.ErrStoreFull) {
+	switch {
+	case errors.Is(cause, edge.ErrStoreFull):
+	case isFull(cause):
+		cause = fmt.Errorf("%w: %w", edge.ErrStoreFull, cause)
+	default:
 		cause = fmt.Errorf("%w: %w", edge.ErrStorage, cause)
 	}
 	for i, op := range g.ops {
@@ -205,7 +209,7 @@ func (g *group) enlarge(err error) bool {
 	}
 	g.enlarged++
 	size := p.written + max(p.step, int64(g.appends+g.others))<<g.enlarged
-	if err := g.store.growTo(min(size, g.store.opts.FileLimit-g.store.volumeBytes())); err != nil || p.tail() < p.step {
+	if err := g.store.growTo(min(size, g.store.mainLimit())); err != nil || p.tail() < p.step {
 		return false
 	}
 	g.restart(nil)

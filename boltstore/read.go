@@ -30,6 +30,7 @@ var errStop = errors.New("stop")
 // Read implements edge.Ledger.
 func (l *ledger) Read(want []edge.Range, maxEntries, maxBytes int) (edge.Batch, error) {
 	r := reading{l: l, v: l.view.Load(), maxEntries: maxEntries, maxBytes: maxBytes}
+	r.batch.Entries = make([]edge.Entry, 0, expect(want, maxEntries))
 	for _, w := range want {
 		if err := r.span(w); err != nil {
 			if errors.Is(err, errStop) {
@@ -38,7 +39,24 @@ func (l *ledger) Read(want []edge.Range, maxEntries, maxBytes int) (edge.Batch, 
 			return edge.Batch{}, fmt.Errorf("read %s: %w", l.topic.name, err)
 		}
 	}
+	if len(r.batch.Entries) == 0 {
+		r.batch.Entries = nil
+	}
 	return r.batch, nil
+}
+
+// expect is how many entries a read may return, as far as that can be told from the
+// ranges, and no more than a batch usually has.
+func expect(want []edge.Range, maxEntries int) int {
+	const usual = 256
+	n := int64(0)
+	for _, w := range want {
+		if w.First.Ledger != w.Last.Ledger {
+			return min(maxEntries, usual)
+		}
+		n += max(0, w.Last.Entry-w.First.Entry+1)
+	}
+	return int(min(n, int64(maxEntries), usual))
 }
 
 // full reports whether the next entry is one too many.

@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -90,16 +91,9 @@ func TestManyTopics(t *testing.T) {
 	runtime.KeepAlive(leds)
 }
 
-// TestMillionEntries opens a store of a million entries: nothing is kept per entry.
-func TestMillionEntries(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a million entries")
-	}
-	const n = 1_000_000
-	o := DefaultOptions()
-	o.Path = t.TempDir()
-	s := mustOpen(t, o)
-	l := mustLedger(t, s, "a", "c")
+// appendMany appends n entries of 128 bytes, some thousand at a time.
+func appendMany(t testing.TB, l edge.Ledger, n int) {
+	t.Helper()
 	data := make([]byte, 128)
 	var all sync.WaitGroup
 	seats := make(chan struct{}, 4000)
@@ -116,38 +110,49 @@ func TestMillionEntries(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestMillionEntries opens a store of a million entries: nothing is kept per entry.
+func TestMillionEntries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million entries")
+	}
+	const n = 1_000_000
+	o := DefaultOptions()
+	o.Path = t.TempDir()
+	s := mustOpen(t, o)
+	appendMany(t, mustLedger(t, s, "a", "c"), n)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	before := heap()
-	start := time.Now()
+	since := time.Now()
+	lap := func() time.Duration {
+		d := time.Since(since)
+		since = time.Now()
+		return d
+	}
 	s = mustOpen(t, o)
-	l = mustLedger(t, s, "a")
-	e := mustAppend(t, l, "one more")[0]
-	took := time.Since(start)
-	kept := heap() - before
-	if e.Index != n {
+	l := mustLedger(t, s, "a")
+	if e := mustAppend(t, l, "one more")[0]; e.Index != n {
 		t.Fatalf("index %d", e.Index)
 	}
-	start = time.Now()
+	opened := lap()
+	kept := heap() - before
+	lap()
 	at, ok, err := l.Find(edge.Earliest, n/2)
 	if err != nil || !ok || l.Spans().EntriesUpTo(at) != n/2+1 {
 		t.Fatalf("found %v %v %v", at, ok, err)
 	}
-	found := time.Since(start)
-	start = time.Now()
+	found := lap()
 	if got := len(readAllEntries(t, l)); got != n+1 {
 		t.Fatalf("%d entries", got)
 	}
-	read := time.Since(start)
-	start = time.Now()
-	if err := await(l.Roll); err != nil {
+	read := lap()
+	if err := errors.Join(await(l.Roll), await(func(done func(error)) { l.Trim(edge.Latest, done) })); err != nil {
 		t.Fatal(err)
 	}
-	if err := await(func(done func(error)) { l.Trim(edge.Latest, done) }); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("open and append %v, %d bytes kept; find in the middle %v; read all %v; trim %v", took, kept, found, read, time.Since(start))
+	t.Logf("open and append %v, %d bytes kept; find in the middle %v; read all %v; trim %v", opened, kept, found, read, lap())
 	if kept > 8<<20 {
 		t.Errorf("%d bytes are kept in memory", kept)
 	}

@@ -49,6 +49,16 @@ func (s *Store) measure() error {
 	return nil
 }
 
+// mainLimit is how large the main file may become. It has to fit into the map, which
+// is short on 32-bit machines.
+func (s *Store) mainLimit() int64 {
+	limit := s.opts.FileLimit - s.volumeBytes()
+	if is32bit {
+		return min(limit, 512<<20)
+	}
+	return limit
+}
+
 // fits reports whether appends that take need bytes leave the reserve. Where the file
 // cannot grow any more a long free list is trusted to have the pieces.
 func (p *space) fits(need int64, growable bool) bool {
@@ -70,7 +80,7 @@ func (s *Store) makeRoom(bytes, topics int64) error {
 		return nil
 	}
 	want := p.high + max(need, need+p.reserve-p.free) + p.step
-	limit := s.opts.FileLimit - s.volumeBytes()
+	limit := s.mainLimit()
 	err := s.growTo(min(want, limit))
 	if p.fits(need, want <= limit && err == nil) {
 		return nil
@@ -89,7 +99,7 @@ func (s *Store) makeTail(bytes int64) {
 	if p.tail() >= need || p.free >= p.reserve+2*need {
 		return
 	}
-	if err := s.growTo(min(p.high+need+p.step, s.opts.FileLimit-s.volumeBytes())); err != nil {
+	if err := s.growTo(min(p.high+need+p.step, s.mainLimit())); err != nil {
 		s.log().Debug("main file does not grow", "error", err)
 	}
 }
@@ -152,7 +162,7 @@ func (s *Store) writeAhead() bool {
 	if p.tail() >= 2*p.step || p.free > p.step || time.Now().Before(p.retry) {
 		return false
 	}
-	size := min(p.written+p.step, s.opts.FileLimit-s.volumeBytes(), s.opts.VolumeBytes+s.opts.VolumeBytes/4)
+	size := min(p.written+p.step, s.mainLimit(), s.opts.VolumeBytes+s.opts.VolumeBytes/4)
 	if size <= p.written {
 		return false
 	}
