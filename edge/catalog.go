@@ -102,14 +102,22 @@ func (c *Catalog) load(key string, value []byte) error {
 	return nil
 }
 
-// put makes a value durable, then visible by apply. c.change is held.
+// put makes a value durable, and visible by apply once it is, even if the caller has
+// gone meanwhile. c.change is held.
 func (c *Catalog) put(ctx context.Context, key string, value []byte, apply func()) error {
-	if err := wait(ctx, func(done func(error)) { c.values.PutValue(key, value, done) }); err != nil {
+	err := wait(ctx, func(done func(error)) {
+		c.values.PutValue(key, value, func(err error) {
+			if err == nil {
+				c.mu.Lock()
+				apply()
+				c.mu.Unlock()
+			}
+			done(err)
+		})
+	})
+	if err != nil {
 		return fmt.Errorf("%w: save %s: %w", ErrStorage, key, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	apply()
 	return nil
 }
 

@@ -102,7 +102,12 @@ func (b *Broker) DeleteNamespace(ctx context.Context, ns string, force bool) err
 	if len(names) > 0 && !force {
 		return fmt.Errorf("%w: namespace %s has %d topics", ErrNotEmpty, ns, len(names))
 	}
-	for _, n := range names {
+	for _, base := range b.PartitionedTopics(ns) {
+		if err := b.DeletePartitions(ctx, base, true); err != nil && !errors.Is(err, ErrTopicNotFound) {
+			return err
+		}
+	}
+	for _, n := range b.Names(ns) {
 		if err := b.Delete(ctx, n, true); err != nil && !errors.Is(err, ErrTopicNotFound) {
 			return err
 		}

@@ -230,5 +230,5 @@ func (b *Broker) healthOf(st *StoreStats) []string {
 	if st.Quota > 0 && st.LiveBytes >= st.Quota {
 		why = append(why, fmt.Sprintf("the store is full: %d of %d bytes wait to be acknowledged", st.LiveBytes, st.Quota))
 	}
-	return append(why, st.Remarks...)
+	return why
 }

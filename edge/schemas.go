@@ -24,7 +24,7 @@ const (
 )
 
 func (s *Schema) same(o *Schema) bool {
-	return !s.Deleted && s.Type == o.Type && bytes.Equal(s.Data, o.Data)
+	return s.Type == o.Type && bytes.Equal(s.Data, o.Data)
 }
 
 // Schema returns a version of a topic's schema, the latest for −1. A deletion counts
@@ -44,7 +44,7 @@ func (c *Catalog) Schema(base TopicName, version int64) (Schema, int64, bool) {
 }
 
 // PutSchema returns the version of a schema, which it appends on a topic that has
-// none. One that differs from what the topic has is refused with ErrSchema. It may wait.
+// none, or whose schema was deleted. One that differs from what the topic has is refused with ErrSchema. It may wait.
 func (c *Catalog) PutSchema(ctx context.Context, base TopicName, s Schema) (int64, error) {
 	base, _ = base.Partition()
 	if len(s.Data) > maxSchemaBytes/2 {
@@ -55,7 +55,7 @@ func (c *Catalog) PutSchema(ctx context.Context, base TopicName, s Schema) (int6
 	c.mu.RLock()
 	list := c.schemas[base]
 	c.mu.RUnlock()
-	for v := len(list) - 1; v >= 0; v-- {
+	for v := len(list) - 1; v >= 0 && !list[v].Deleted; v-- {
 		if list[v].same(&s) {
 			return int64(v), nil
 		}
