@@ -38,7 +38,7 @@ func (c *client) hearEntries(consumer, first, last int) {
 }
 
 func TestEveryAckIsAnswered(t *testing.T) {
-	_, c, l := ackRig(t)
+	r, c, l := ackRig(t)
 	request := uint64(3)
 	acked := func(m *pulsarpb.CommandAck) {
 		t.Helper()
@@ -86,6 +86,8 @@ func TestEveryAckIsAnswered(t *testing.T) {
 		"MESSAGE {consumer_id:3 message_id {ledgerId:* entryId:7 partition:-1} ack_set:0 ack_set:32 consumer_epoch:1} *",
 	)
 	c.sync()
+	slots := r.only().slots
+	eventually(t, "all slots are home", func() bool { return slots.used.Load() == 0 })
 }
 
 func TestAcksAndRedeliveryOnShared(t *testing.T) {

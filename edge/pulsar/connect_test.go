@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,34 +48,39 @@ func TestConnectTakesProxiedAndUnknownMethods(t *testing.T) {
 func TestBreachesCloseTheConnection(t *testing.T) {
 	connected := true
 	for name, test := range map[string]struct {
-		after bool // the login
-		frame string
+		after      bool // the login
+		frame, why string
 	}{
-		"LOOKUP before CONNECT":       {!connected, "0000000d 00000009 0817 ba0104 0a0178 1001"},
-		"SEND before CONNECT":         {!connected, "00000011 00000009 0806 3204 0800 1000 00000000"},
-		"a frame before CONNECT":      {!connected, "00010000 00000005 0812920100"},
-		"AUTH_RESPONSE before":        {!connected, "00000009 00000005 0825 aa0200"},
-		"CONNECT":                     {connected, "0000000f 0000000b 0802 1207 0a0178 2015 2201"},
-		"CONNECTED":                   {connected, "0000000b 00000007 0803 1a03 0a0178"},
-		"SEND_RECEIPT":                {connected, "0000000c 00000008 0807 3a04 0801 1001"},
-		"MESSAGE":                     {connected, "00000010 0000000c 0809 4a08 0801 1204 0801 1001"},
-		"SUCCESS":                     {connected, "0000000a 00000006 080d 6a02 0807"},
-		"AUTH_RESPONSE without any":   {connected, "00000009 00000005 0825 aa0200"},
-		"type 90":                     {connected, "0000000b 00000007 085a d205020801"},
-		"type 71":                     {connected, "0000000b 00000007 0847 ba04020801"},
-		"FLOW without permits":        {connected, "0000000a 00000006 080b 5a02 0801"},
-		"not protobuf":                {connected, "00000008 00000004 ffffffff"},
-		"LOOKUP without its command":  {connected, "00000006 00000002 0817"},
-		"commandSize over the frame":  {connected, "00000009 00000032 0812920100"},
-		"commandSize 0":               {connected, "00000004 00000000"},
-		"totalSize 0":                 {connected, "00000000"},
-		"totalSize 2":                 {connected, "00000002 0101"},
-		"totalSize ffffffff":          {connected, "ffffffff"},
-		"one over the limit":          {connected, "001027fd"},
-		"HTTP":                        {connected, hex.EncodeToString([]byte("GET / HTTP/1.1\r\n\r\n"))},
-		"HTTP at once":                {!connected, hex.EncodeToString([]byte("GET / HTTP/1.1\r\n\r\n"))},
-		"TLS at once":                 {!connected, "160301020001000155"},
-		"SEND to an unknown producer": {connected, "00000013 00000006 0806 3204 0807 1000 0000000000"},
+		"LOOKUP before CONNECT":       {!connected, "0000000e 0000000a 0817 ba0105 0a0178 1001", "LOOKUP before login"},
+		"SEND before CONNECT":         {!connected, "00000010 00000008 0806 3204 0800 1000 00000000", "SEND before login"},
+		"a large frame before":        {!connected, "00010000 00000005 0812920100", "too large"},
+		"AUTH_RESPONSE before":        {!connected, "00000009 00000005 0825 aa0200", "AUTH_RESPONSE before login"},
+		"CONNECT":                     {connected, "0000000d 00000009 0802 1205 0a0178 2015", "a second CONNECT"},
+		"CONNECTED":                   {connected, "0000000b 00000007 0803 1a03 0a0178", "CONNECTED comes only from brokers"},
+		"SEND_RECEIPT":                {connected, "0000000c 00000008 0807 3a04 0801 1001", "SEND_RECEIPT comes only from brokers"},
+		"MESSAGE":                     {connected, "00000010 0000000c 0809 4a08 0801 1204 0801 1001", "MESSAGE comes only from brokers"},
+		"SUCCESS":                     {connected, "0000000a 00000006 080d 6a02 0807", "SUCCESS comes only from brokers"},
+		"AUTH_RESPONSE without any":   {connected, "00000009 00000005 0825 aa0200", "without a response"},
+		"type 90":                     {connected, "0000000b 00000007 085a d205020801", "90 is not a known command"},
+		"type 71":                     {connected, "0000000b 00000007 0847 ba04020801", "71 is not a known command"},
+		"a type that is not first":    {connected, "00000009 00000005 920100 0812", "is not a known command"},
+		"a type said twice":           {connected, "00000013 0000000f 0812 920100 0817 ba0105 0a01781001", "PING that is LOOKUP too"},
+		"FLOW without its permits":    {connected, "0000000a 00000006 080b 5a02 0801", "messagePermits missing"},
+		"FLOW of none":                {connected, "0000000c 00000008 080b 5a04 0801 1000", "FLOW without permits"},
+		"not protobuf":                {connected, "00000008 00000004 ffffffff", "is not a known command"},
+		"LOOKUP without its command":  {connected, "00000006 00000002 0817", "without its command"},
+		"LOOKUP without its topic":    {connected, "0000000b 00000007 0817 ba0102 1001", "malformed"},
+		"commandSize over the frame":  {connected, "00000009 00000032 0812920100", "malformed"},
+		"commandSize 0":               {connected, "00000004 00000000", "malformed"},
+		"totalSize 0":                 {connected, "00000000", "malformed"},
+		"totalSize 2":                 {connected, "00000002 0101", "malformed"},
+		"totalSize ffffffff":          {connected, "ffffffff", "too large"},
+		"one over the limit":          {connected, "001027fd", "too large"},
+		"a command over its limit":    {connected, "00100005 00100001 0817ba", "too large"},
+		"HTTP":                        {connected, hex.EncodeToString([]byte("GET / HTTP/1.1\r\n\r\n")), "too large"},
+		"HTTP at once":                {!connected, hex.EncodeToString([]byte("GET / HTTP/1.1\r\n\r\n")), "HTTP"},
+		"TLS at once":                 {!connected, "160301020001000155", "TLS"},
+		"SEND to an unknown producer": {connected, "00000011 00000008 0806 3204 0807 1000 0000000000", "SEND to a producer that does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := serve(t)
@@ -85,7 +91,7 @@ func TestBreachesCloseTheConnection(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			raw, err := hex.DecodeString(stripSpaces(test.frame))
+			raw, err := hex.DecodeString(strings.ReplaceAll(test.frame, " ", ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,21 +102,12 @@ func TestBreachesCloseTheConnection(t *testing.T) {
 			other.publish(1, 0, "undisturbed")
 			other.hear("SEND_RECEIPT *")
 			r.stop()
-			if lines := r.log.with("WARN"); len(lines) != 1 {
-				t.Errorf("want one line in the log, got %q", lines)
+			lines := r.log.with("WARN")
+			if len(lines) != 1 || !strings.Contains(lines[0], test.why) || !strings.Contains(lines[0], "peer="+c.Conn().LocalAddr().String()) {
+				t.Errorf("want one line in the log about %q and who did it, got %q", test.why, lines)
 			}
 		})
 	}
-}
-
-func stripSpaces(s string) string {
-	out := make([]byte, 0, len(s))
-	for i := range len(s) {
-		if s[i] != ' ' {
-			out = append(out, s[i])
-		}
-	}
-	return string(out)
 }
 
 func TestSecondConnectCloses(t *testing.T) {

@@ -296,3 +296,26 @@ func TestMemoryHoldsTheReader(t *testing.T) {
 	}
 	<-sent
 }
+
+// Behind these errors comes CLOSE_PRODUCER, which says it all.
+func TestWhatACloseAnswersIsNotAnsweredTwice(t *testing.T) {
+	r := serve(t)
+	c := r.connect().producing("unanswered")
+	c.sync()
+	s := r.only()
+	p := s.producers.entries[1]
+	for _, err := range []error{
+		edge.ErrGone, fmt.Errorf("%w: disk", edge.ErrStorage), edge.ErrLedgerFailed, edge.ErrStoreFull, edge.ErrTerminated, edge.ErrQuotaHold,
+	} {
+		if !s.slots.tryTake() {
+			t.Fatal("no slot")
+		}
+		p.answers(7, 0)(edge.Receipt{}, err)
+		c.sync()
+	}
+	s.slots.tryTake()
+	p.answers(7, 9)(edge.Receipt{}, edge.ErrUnauthorized)
+	c.hear(`SEND_ERROR {producer_id:1 sequence_id:9 error:AuthorizationError message:"Client is not authorized"}`)
+	c.sync()
+	eventually(t, "all slots are home", func() bool { return s.slots.used.Load() == 0 })
+}
