@@ -29,6 +29,46 @@ func checkState(f io.ReaderAt, size int64, m metaPage) error {
 	return c.page(m.root, nil, nil, 0)
 }
 
+// checkContents verifies that a state holds the buckets without which nothing can be
+// served, and that its format is the one known here. Otherwise the error is ErrFormat.
+func checkContents(f io.ReaderAt, m metaPage) error {
+	t := &treeFile{f: f, high: m.high, root: treeBucket{page: m.root}}
+	for _, name := range [][]byte{bucketRecords, bucketValues, bucketLarge, bucketDead} {
+		if _, err := t.find(name); err != nil {
+			return err
+		}
+	}
+	format, err := t.format()
+	if err != nil {
+		return err
+	}
+	return knownFormat(format)
+}
+
+func knownFormat(format int64) error {
+	if format != formatNumber {
+		return fmt.Errorf("%w: number %d, this program knows %d", ErrFormat, format, formatNumber)
+	}
+	return nil
+}
+
+// format reads the number of the file's format.
+func (t *treeFile) format() (int64, error) {
+	b, err := t.find(bucketMeta)
+	if err != nil {
+		return 0, err
+	}
+	c := t.seek(b, metaFormat)
+	if !c.valid() || !bytes.Equal(c.key(), metaFormat) {
+		return 0, fmt.Errorf("no format number: %w", errDamaged)
+	}
+	v, err := c.value(pageSize)
+	if err != nil {
+		return 0, err
+	}
+	return decodeNumber(v)
+}
+
 // visit notes a page and what it runs over.
 func (c *checker) visit(p *page) error {
 	for id := p.id; id < p.id+uint64(p.size/pageSize); id++ {

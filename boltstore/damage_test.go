@@ -271,12 +271,9 @@ func TestDamagedEntry(t *testing.T) {
 func TestUnknownFormat(t *testing.T) {
 	o := testOptions(t)
 	template(t, o)
+	stored := func(n int64) []byte { return append(bytes.Clone(metaFormat), seal(binary.AppendVarint(nil, n))...) }
 	edit(t, mainPath(t, o.Path), func(b []byte) []byte {
-		key := append(append([]byte(nil), metaFormat...), formatNumber)
-		for i := bytes.Index(b, key); i >= 0; i = bytes.Index(b, key) {
-			b[i+len(metaFormat)] = formatNumber + 1
-		}
-		return b
+		return bytes.ReplaceAll(b, stored(formatNumber), stored(formatNumber+1))
 	})
 	refuses(t, o)
 	o.Path = t.TempDir()

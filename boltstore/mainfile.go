@@ -94,13 +94,13 @@ func (s *Store) openMain(number uint64, rebirth bool) error {
 	if err := f.view(s.loadMain); err != nil {
 		return err
 	}
-	if s.ids.main != number {
-		if err := s.ids.write(s.ids.end, number); err != nil {
+	if rebirth || !s.reborn {
+		if err := s.rebirth(); err != nil {
 			return err
 		}
 	}
-	if rebirth {
-		if err := s.rebirth(); err != nil {
+	if s.ids.main != number {
+		if err := s.ids.write(s.ids.end, number); err != nil {
 			return err
 		}
 	}
@@ -158,17 +158,14 @@ func (s *Store) openGrower(f *file) error {
 // loadMain reads the store's numbers, its volumes and the records of all topics.
 func (s *Store) loadMain(tx *bbolt.Tx) error {
 	meta := tx.Bucket(bucketMeta)
-	if format := getNumber(meta, metaFormat); format != formatNumber {
-		return fmt.Errorf("%w: number %d, this program knows %d", ErrFormat, format, formatNumber)
-	}
 	s.uptimeBase = getNumber(meta, metaUptime)
 	s.uptimeNoted = s.uptimeBase
 	s.ids.noted = getNumber(meta, metaLease)
-	s.ids.start(s.ids.noted)
+	s.reborn = meta.Get(metaRebirth) == nil
 	err := eachNumbered(meta, prefixVolume, func(number uint64, value []byte) error {
 		v, err := decodeVolume(number, value)
 		if err != nil {
-			return err
+			v = volume{number: number, ledgers: unknownLedgers, name: fileName(number)}
 		}
 		s.volumes[number] = &v
 		return nil
@@ -184,7 +181,7 @@ func (s *Store) loadMain(tx *bbolt.Tx) error {
 // loadRecords fills the table of topics. A damaged record loses its topic's name, so
 // the topic cannot be served; its bucket stays.
 func (s *Store) loadRecords(tx *bbolt.Tx) error {
-	lost := 0
+	lost, used := 0, s.ids.noted
 	parts := map[string]string{}
 	err := tx.Bucket(bucketRecords).ForEach(func(k, v []byte) error {
 		n, ok := keyNumber(k, 0)
@@ -201,10 +198,12 @@ func (s *Store) loadRecords(tx *bbolt.Tx) error {
 			*part = shared(parts, *part)
 		}
 		s.topics[name] = &topic{key: n, name: name, rec: rec}
+		used = max(used, rec.open.span.Ledger+1)
 		s.live.Add(rec.live)
 		s.active += b2i(rec.open.span.Entries() > 0)
 		return nil
 	})
+	s.ids.start(used)
 	if lost > 0 {
 		s.remark(fmt.Sprintf("%d topics have damaged records and are lost", lost))
 	}

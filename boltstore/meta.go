@@ -10,9 +10,10 @@ import (
 // The meta bucket holds numbers of the store as a whole, under these keys, and under
 // 'v' and a file's number what is known of a volume.
 var (
-	metaFormat = []byte("format") // formatNumber, uvarint
-	metaLease  = []byte("lease")  // ledger ids below it may have been used
-	metaUptime = []byte("uptime") // seconds that brokers have run on this store
+	metaFormat  = []byte("format")  // formatNumber
+	metaLease   = []byte("lease")   // ledger ids below it may have been used
+	metaUptime  = []byte("uptime")  // seconds that brokers have run on this store
+	metaRebirth = []byte("rebirth") // set while topics are given new birth ids
 )
 
 const (
@@ -33,6 +34,9 @@ type volume struct {
 	name    string // of the file in the directory
 }
 
+// unknownLedgers is the count of a volume whose own is damaged: it stays.
+const unknownLedgers = 1 << 40
+
 func (v *volume) encode() []byte {
 	b := binary.AppendVarint(binary.AppendVarint(nil, v.ledgers), v.bytes)
 	return seal(appendText(b, v.name))
@@ -49,15 +53,26 @@ func decodeVolume(number uint64, value []byte) (volume, error) {
 }
 
 func putNumber(b *bbolt.Bucket, key []byte, n int64) error {
-	return b.Put(key, binary.AppendUvarint(nil, uint64(n)))
+	return b.Put(key, seal(binary.AppendVarint(nil, n)))
 }
 
+// getNumber reads a number; one that is not there, or is damaged, is 0.
 func getNumber(b *bbolt.Bucket, key []byte) int64 {
-	n, size := binary.Uvarint(b.Get(key))
-	if size <= 0 {
+	n, err := decodeNumber(b.Get(key))
+	if err != nil {
 		return 0
 	}
-	return int64(n)
+	return n
+}
+
+func decodeNumber(v []byte) (int64, error) {
+	b, err := unseal(v)
+	if err != nil {
+		return 0, err
+	}
+	d := decoder{b: b}
+	n := d.varint()
+	return n, d.err()
 }
 
 // writeMeta brings the numbers that have moved into a transaction.

@@ -105,7 +105,7 @@ func (s *Store) tryMain(number uint64, dir *directory) (served bool, err error) 
 	case err == nil:
 		rebirth := older
 		if older {
-			s.remark(fmt.Sprintf("%s: its newest state is damaged, the one before it is served", fileName(number)))
+			s.remark(fmt.Sprintf("%s: one of its two last states is damaged, the other is served", fileName(number)))
 		}
 		if number < s.ids.main {
 			s.remark(fmt.Sprintf("%s is missing, the older %s is served", fileName(s.ids.main), fileName(number)))
@@ -122,7 +122,7 @@ func (s *Store) tryMain(number uint64, dir *directory) (served bool, err error) 
 	}
 	next := dir.next
 	dir.next++
-	if ok, err := s.salvage(number, name, next); err != nil || !ok {
+	if ok, err := s.salvage(name, next); err != nil || !ok {
 		return false, err
 	}
 	return true, s.openMain(next, true)
@@ -180,7 +180,13 @@ func (s *Store) checkFile(number uint64) (older bool, err error) {
 		return false, err
 	}
 	for i, m := range metas {
-		if err = checkState(f, st.Size(), m); err != nil {
+		if err = checkState(f, st.Size(), m); err == nil {
+			err = checkContents(f, m)
+		}
+		if errors.Is(err, ErrFormat) {
+			return false, err
+		}
+		if err != nil {
 			continue
 		}
 		// A meta page that cannot be read may have named a newer state.

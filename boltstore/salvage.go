@@ -2,47 +2,71 @@ package boltstore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"go.etcd.io/bbolt"
+
+	"wayside/edge"
 )
 
 // salvage makes a new main file of what can be read from one that was set aside. The
 // entries stay where they are: the file serves as a volume under its new name. It
 // reports false when nothing can be had from it.
-func (s *Store) salvage(number uint64, name string, next uint64) (bool, error) {
-	f := &file{number: number, path: filepath.Join(s.opts.Path, name)}
-	r := rescue{c: carrier{from: f}, s: s}
-	err := f.plain(func(t *treeFile) error {
-		left := rescueFactor * t.high
-		r.t = &treeFile{f: t.f, high: t.high, root: t.root, left: &left}
-		if !r.meta() {
-			return nil
-		}
-		return s.makeMain(next, r.run)
-	})
-	if cerr := f.close(); err == nil {
-		err = cerr
+func (s *Store) salvage(name string, next uint64) (bool, error) {
+	f, err := os.Open(filepath.Join(s.opts.Path, name))
+	if err != nil {
+		return false, err
 	}
-	if r.kept > 0 {
-		clear(s.volumes) // they are read again from the new file
-		s.remark(fmt.Sprintf("%d topics were salvaged from %s, %d are lost", r.kept, name, r.lost))
-		return err == nil, err
-	}
-	if r.t == nil {
+	defer f.Close()
+	t, err := openTree(f)
+	if err != nil {
 		return false, nil // not even its root can be read
 	}
-	return false, removeIfThere(s.path(next))
+	left := rescueFactor * t.high
+	t.left = &left
+	r := rescue{s: s, t: t, held: map[uint64]*volume{}}
+	if err := r.findFiles(); err != nil {
+		return false, err
+	}
+	if !r.meta() {
+		return false, nil
+	}
+	if err := s.makeMain(next, r.run); err != nil {
+		return false, err
+	}
+	if r.kept == 0 {
+		return false, os.Remove(s.path(next))
+	}
+	s.remark(fmt.Sprintf("%d topics were salvaged from %s, %d are lost", r.kept, name, r.lost))
+	return true, nil
 }
 
 // rescue copies what is not entries from a damaged file, as far as it can be read.
 type rescue struct {
 	s    *Store
 	t    *treeFile
-	c    carrier
-	kept int // topics
+	held map[uint64]*volume // files by number, with what rescued topics have in them
+	kept int                // topics
 	lost int
+}
+
+// findFiles lists what may serve as a volume, the damaged file too.
+func (r *rescue) findFiles() error {
+	names, err := os.ReadDir(r.s.opts.Path)
+	if err != nil {
+		return err
+	}
+	for _, e := range names {
+		if n, _, ok := parseFileName(e.Name()); ok {
+			r.held[n] = &volume{number: n, name: e.Name()}
+		}
+	}
+	return nil
 }
 
 // rescueFactor bounds the pages that a rescue reads, as a multiple of what a sound file
@@ -55,34 +79,36 @@ const (
 // maxRescued bounds a value that is rescued: the largest that is written but for chunks.
 const maxRescued = 2 << 20
 
-// meta takes lease and volumes, and reports whether the file is one of this format.
+// meta takes the store's numbers as far as they can be read, and reports whether the
+// file may be one of this format.
 func (r *rescue) meta() bool {
-	b, err := r.t.find(bucketMeta)
-	if err != nil {
+	format, err := r.t.format()
+	if err == nil && format != formatNumber {
 		return false
 	}
-	format := int64(0)
-	for c := r.t.seek(b, nil); c.valid(); c.next() {
-		v, err := c.value(maxRescued)
-		if err != nil {
-			continue
-		}
-		d := decoder{b: v}
-		switch k := c.key(); {
-		case bytes.Equal(k, metaFormat):
-			format = int64(d.uvarint())
-		case bytes.Equal(k, metaLease):
-			r.s.ids.end = max(r.s.ids.end, int64(d.uvarint()))
-		case bytes.Equal(k, metaUptime):
-			r.s.uptimeBase = int64(d.uvarint())
-		case len(k) == 9 && k[0] == prefixVolume:
-			n, _ := keyNumber(k, 1)
-			if v, err := decodeVolume(n, v); err == nil {
-				r.s.volumes[n] = &v
-			}
-		}
+	r.s.ids.end = max(r.s.ids.end, r.number(metaLease))
+	r.s.uptimeBase = r.number(metaUptime)
+	return true
+}
+
+func (r *rescue) number(key []byte) int64 {
+	b, err := r.t.find(bucketMeta)
+	if err != nil {
+		return 0
 	}
-	return format == formatNumber
+	c := r.t.seek(b, key)
+	if !c.valid() || !bytes.Equal(c.key(), key) {
+		return 0
+	}
+	v, err := c.value(pageSize)
+	if err != nil {
+		return 0
+	}
+	n, err := decodeNumber(v)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // run fills a new main file.
@@ -118,9 +144,11 @@ func (r *rescue) run(db *bbolt.DB) error {
 			return err
 		}
 	}
-	n := r.c.from.number
 	return db.Update(func(tx *bbolt.Tx) error {
-		return r.s.carryMeta(tx, volume{number: n, ledgers: r.c.ledgers, bytes: r.c.bytes, name: r.c.from.name()})
+		if err := putNumber(tx.Bucket(bucketMeta), metaRebirth, 1); err != nil {
+			return err
+		}
+		return r.s.carryMeta(tx, slices.Collect(maps.Values(r.held)))
 	})
 }
 
@@ -151,7 +179,9 @@ func (r *rescue) topic(tx *bbolt.Tx, c *treeCursor) error {
 		return err
 	}
 	for _, p := range append(places, rec.open) {
-		r.c.count(&p)
+		if v := r.held[p.file]; v != nil {
+			v.count(&p)
+		}
 	}
 	r.kept++
 	return putRecord(tx, number(n), v)
@@ -195,60 +225,69 @@ func (r *rescue) copyElement(to *bbolt.Bucket, c *treeCursor, k []byte, depth in
 }
 
 // rebirth gives every topic a new ledger and a new birth id, so that no id or index
-// that a lost state had handed out is used again.
+// that a lost state had handed out is used again. What a crash interrupts is done
+// again at the next start.
 func (s *Store) rebirth() error {
-	batch := make([]*topic, 0, turnTopics)
-	for _, t := range s.topics {
-		if batch = append(batch, t); len(batch) == cap(batch) {
-			if err := s.rebear(batch); err != nil {
-				return err
-			}
-			batch = batch[:0]
-		}
+	if len(s.topics) == 0 {
+		return nil
 	}
-	return s.rebear(batch)
-}
-
-// rebear does so for some topics in one transaction.
-func (s *Store) rebear(batch []*topic) error {
-	g := s.newGroup(nil, nil)
-	if err := g.begin(); err != nil {
-		return err
-	}
-	err := protect(func() error {
-		for _, t := range batch {
-			if err := g.rebear(t); err != nil {
-				return fmt.Errorf("topic %s: %w", t.name, err)
-			}
-		}
-		return s.writeMeta(g.tx)
+	all := slices.Collect(maps.Values(s.topics))
+	err := s.change(func(g *group) error {
+		g.changed = true
+		return putNumber(g.tx.Bucket(bucketMeta), metaRebirth, 1)
 	})
+	for batch := range slices.Chunk(all, turnTopics) {
+		if err == nil {
+			err = s.rebear(batch)
+		}
+	}
+	if err == nil {
+		err = s.change(func(g *group) error {
+			g.changed = true
+			return g.tx.Bucket(bucketMeta).Delete(metaRebirth)
+		})
+	}
 	if err != nil {
-		return fmt.Errorf("give new birth ids: %w", joinRollback(err, g.tx))
-	}
-	if err := s.commit(g.tx); err != nil {
-		return err
-	}
-	for _, w := range g.touched {
-		w.topic.rec = w.rec
+		return fmt.Errorf("give new birth ids: %w", err)
 	}
 	return nil
 }
 
+// rebear does so for some topics in one transaction. A topic that is damaged stays as
+// it is, and takes no changes.
+func (s *Store) rebear(batch []*topic) error {
+	for {
+		var at *topic
+		err := s.change(func(g *group) error {
+			for _, t := range batch {
+				if t.bad != nil {
+					continue
+				}
+				at = t
+				if err := g.rebear(t); err != nil {
+					return err
+				}
+			}
+			at = nil
+			return nil
+		})
+		if at == nil || !errors.Is(err, errDamaged) {
+			return err
+		}
+		at.bad = fmt.Errorf("%w: topic %s: %w", edge.ErrStorage, at.name, err)
+		s.remark(at.bad.Error())
+	}
+}
+
 func (g *group) rebear(t *topic) error {
-	led, err := g.load(t)
+	w, err := g.touchAny(t)
 	if err != nil {
 		return err
 	}
-	w := g.touch(t)
-	w.led = led
 	w.rec.birth = newBirth()
 	if w.rec.open.span.Entries() > 0 {
-		if err := g.roll(w); err != nil {
-			return err
-		}
-	} else if w.rec.open.span.Ledger, err = g.store.ids.next(); err != nil {
-		return err
+		return g.roll(w)
 	}
-	return g.putRecord(w)
+	w.rec.open.span.Ledger, err = g.store.ids.next()
+	return err
 }

@@ -112,6 +112,23 @@ func appendMany(t testing.TB, l edge.Ledger, n int) {
 	all.Wait()
 }
 
+// countEntries reads all without keeping them.
+func countEntries(t testing.TB, l edge.Ledger) (n int) {
+	t.Helper()
+	next := l.Spans().Start()
+	for {
+		b, err := l.Read([]edge.Range{{First: next, Last: edge.Latest}}, 500, 1<<20)
+		if err != nil || len(b.Lost) > 0 {
+			t.Fatalf("lost %v, %v", b.Lost, err)
+		}
+		if len(b.Entries) == 0 {
+			return n
+		}
+		n += len(b.Entries)
+		next = b.Entries[len(b.Entries)-1].Position.Next()
+	}
+}
+
 // TestMillionEntries opens a store of a million entries: nothing is kept per entry.
 func TestMillionEntries(t *testing.T) {
 	if testing.Short() {
@@ -145,7 +162,7 @@ func TestMillionEntries(t *testing.T) {
 		t.Fatalf("found %v %v %v", at, ok, err)
 	}
 	found := lap()
-	if got := len(readAllEntries(t, l)); got != n+1 {
+	if got := countEntries(t, l); got != n+1 {
 		t.Fatalf("%d entries", got)
 	}
 	read := lap()

@@ -47,6 +47,7 @@ type Store struct {
 	confirmed    uint64
 	groups       int
 	sweeping     bool
+	reborn       bool // no giving of new birth ids was interrupted
 	hopeless     bool // a failure that only a restart ends
 	uptimeBase   int64
 	uptimeNoted  int64

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"go.etcd.io/bbolt"
 )
@@ -40,7 +42,7 @@ func (s *Store) turnOverIfDue(need int64) error {
 func (s *Store) turnOver() error {
 	old := s.main
 	next := old.number + 1
-	c := carrier{from: old}
+	c := carrier{from: old, held: volume{number: old.number, name: old.name()}}
 	err := s.makeMain(next, func(db *bbolt.DB) error { return s.carry(&c, db) })
 	if err != nil {
 		if isFull(err) {
@@ -53,7 +55,7 @@ func (s *Store) turnOver() error {
 	if err := s.mountMain(f); err != nil {
 		return s.turnBack(f, err)
 	}
-	s.volumes[old.number] = &volume{number: old.number, ledgers: c.ledgers, bytes: c.bytes, name: fileName(old.number)}
+	s.volumes[old.number] = &c.held
 	s.sweeping, s.compaction = false, nil
 	s.shelf.put(f, true)
 	s.log().Info("main file is full, a new one takes its place", "volume", fileName(old.number), "main", fileName(next))
@@ -90,9 +92,8 @@ func (s *Store) retire(f *file, high int64) error {
 
 // carrier carries what is not entries from the main file into the one that follows.
 type carrier struct {
-	from    *file
-	ledgers int64 // in from, listed by topics
-	bytes   int64 // in these
+	from *file
+	held volume // what from will be
 }
 
 // carry fills a new main file.
@@ -111,18 +112,14 @@ func (s *Store) carry(c *carrier, db *bbolt.DB) error {
 		}
 		keys = keys[n:]
 	}
-	v := volume{number: c.from.number, ledgers: c.ledgers, bytes: c.bytes, name: c.from.name()}
-	return db.Update(func(tx *bbolt.Tx) error { return s.carryMeta(tx, v) })
+	list := append(slices.Collect(maps.Values(s.volumes)), &c.held)
+	return db.Update(func(tx *bbolt.Tx) error { return s.carryMeta(tx, list) })
 }
 
-// carryMeta writes the store's numbers and the list of volumes with a new one.
-func (s *Store) carryMeta(tx *bbolt.Tx, added volume) error {
+// carryMeta writes the store's numbers and the volumes that hold something.
+func (s *Store) carryMeta(tx *bbolt.Tx, volumes []*volume) error {
 	meta := tx.Bucket(bucketMeta)
-	list := []*volume{&added}
-	for _, v := range s.volumes {
-		list = append(list, v)
-	}
-	for _, v := range list {
+	for _, v := range volumes {
 		if v.ledgers <= 0 {
 			continue
 		}
@@ -197,16 +194,9 @@ func (c *carrier) topic(tx, old *bbolt.Tx, key []byte) error {
 		return err
 	}
 	for _, p := range append(places, rec.open) {
-		c.count(&p)
+		c.held.count(&p)
 	}
 	return putRecord(tx, key, bytes.Clone(v))
-}
-
-func (c *carrier) count(p *place) {
-	if p.file == c.from.number && p.span.Entries() > 0 {
-		c.ledgers++
-		c.bytes += p.span.Bytes
-	}
 }
 
 func putRecord(tx *bbolt.Tx, key, value []byte) error {

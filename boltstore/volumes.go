@@ -8,6 +8,14 @@ import (
 	"strings"
 )
 
+// count adds a ledger that lies in the volume.
+func (v *volume) count(p *place) {
+	if p.file == v.number && p.span.Entries() > 0 {
+		v.ledgers++
+		v.bytes += p.span.Bytes
+	}
+}
+
 // volumeBytes is what the volumes take on disk.
 func (s *Store) volumeBytes() int64 { return s.shelf.bytes() - s.main.size.Load() }
 
