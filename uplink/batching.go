@@ -7,8 +7,14 @@ func (p *planner) backlog() bool {
 		return false
 	}
 	rest := p.window.unsent()
-	n, _ := p.group(rest, full)
-	return n == full || n > 1 && bytesOf(rest[:n]) >= p.set.batchBytes
+	return p.worth(rest[:p.group(rest, full)], full)
+}
+
+// worth reports whether messages make a batch. Those with a schema go one at a time
+// when they go singly, so two of them do.
+func (p *planner) worth(items []item, full int) bool {
+	n := len(items)
+	return n >= full || n > 1 && (items[0].schema || bytesOf(items) >= p.set.batchBytes)
 }
 
 func bytesOf(items []item) int {
@@ -34,18 +40,14 @@ func (p *planner) fullCount() int {
 // trips, an unsuitable one batches that are too small, or too short to follow each other.
 func near(have, want int) bool { return have == want || want <= 4*have && have <= 4*want && have > 1 }
 
-// batchUp cuts the messages that have no segment into batches: full ones, and shorter
-// ones where the next message cannot join. What is left at the end waits for more,
-// unless it is all there is.
+// batchUp cuts the messages that have no segment into batches, up to the first that
+// would not be worth it: those wait for more to come, or go singly.
 func (p *planner) batchUp(by identity) []segment {
 	var made []segment
-	rest := p.fresh()
-	for len(rest) > 0 {
-		n, more := p.group(rest, by.count)
-		if n < by.count && !more && (len(made) > 0 || p.window.unanswered > 0) {
-			break
-		}
-		if n < 2 {
+	full := min(p.fullCount(), by.count)
+	for rest := p.fresh(); len(rest) > 0; {
+		n := p.group(rest, by.count)
+		if !p.worth(rest[:n], full) {
 			break
 		}
 		made = append(made, segment{first: rest[0].first, last: rest[n-1].last, batch: true, by: by})
@@ -67,17 +69,16 @@ func (p *planner) fresh() []item {
 	return rest
 }
 
-// group counts the messages that make the next batch. more tells that another message
-// is there which cannot join.
-func (p *planner) group(rest []item, count int) (n int, more bool) {
-	bytes := 0
+// group counts the messages that can share a batch, from the first on.
+func (p *planner) group(rest []item, count int) int {
+	n, bytes := 0, 0
 	for n < len(rest) && n < count {
 		it := &rest[n]
 		bytes += it.size
 		if it.alone || it.park != "" || it.group != rest[0].group || n > 0 && bytes > p.set.hardBytes {
-			return n, true
+			break
 		}
 		n++
 	}
-	return n, n < len(rest)
+	return n
 }

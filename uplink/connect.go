@@ -47,8 +47,10 @@ func (f *forwarder) connect(by identity, now time.Time) bool {
 	}
 	f.gateWake, f.opening = nil, true
 	f.set(Connecting, "")
+	before := f.earlier
 	pending := max(f.up.o.WindowMessages, f.line.widest())*2 + len(f.line.window.items)
 	f.up.wg.Go(func() {
+		before.awaitClose(f.up.o.OperationTimeout)
 		s, err := openSession(f.up.link, by, f.route.Compression, pending, f.post)
 		if s == nil {
 			s = &session{opened: now}
@@ -131,7 +133,7 @@ func (f *forwarder) wait(now time.Time, most time.Duration, state State, reason 
 func (f *forwarder) endSession() {
 	f.settle()
 	f.session.close(&f.up.wg)
-	f.session = nil
+	f.earlier, f.session = f.session, nil
 	f.line.lost()
 }
 

@@ -18,6 +18,7 @@ type forwarder struct {
 	parkOn  edge.TopicName
 	inbox   inbox
 	holding atomic.Int64 // bytes delivered and not settled
+	starved atomic.Bool  // a planned batch waits for messages, whatever the window says
 	counts  counts
 
 	topic     *edge.Topic
@@ -36,6 +37,7 @@ type forwarder struct {
 	thirsty time.Time // when to look for memory again
 
 	session  *session
+	earlier  *session // the one before, perhaps still closing
 	opening  bool
 	back     pauses
 	ration   ration    // of producers that ended
@@ -44,6 +46,8 @@ type forwarder struct {
 	gateAt   time.Time
 	pace     time.Time // no send before: rate limit
 	watchdog watchdog
+	suspect  uint64    // index at the head when the cloud last refused something
+	strikes  int       // how often in a row
 	used     time.Time // last send or receipt
 	fresh    int       // bytes that receipts came for since the last look
 
@@ -64,11 +68,12 @@ type attachment struct {
 var _ edge.Receiver = (*attachment)(nil)
 
 // Room is what the window and the uplink's share of memory have free. An empty window
-// always takes one entry, so that no topic starves.
+// always takes one entry, so that no topic starves, and so does one that waits for the
+// rest of a batch that was planned under wider bounds.
 func (a *attachment) Room() int {
 	f := a.f
 	held := f.holding.Load()
-	if held == 0 {
+	if held == 0 || f.starved.Load() {
 		return 1
 	}
 	used, limit := f.up.broker.Budget().Usage(edge.ShareUplink)

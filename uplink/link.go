@@ -112,6 +112,12 @@ func (c *client) retire() {
 	c.closeUnusedLocked()
 }
 
+func (c *client) isRetired() bool {
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	return c.retired
+}
+
 // closeUnusedLocked closes in the background: it may wait for a peer that is gone.
 func (c *client) closeUnusedLocked() {
 	if c.retired && c.refs == 0 {

@@ -147,12 +147,18 @@ func (f *forwarder) work(now time.Time) {
 	for {
 		f.line.hold = now.Before(f.pace)
 		s := f.line.next()
+		if s.do == doWait && f.line.starved && f.unpack(now) {
+			continue
+		}
 		if s.do == doWait || !f.do(&s, now) {
 			break
 		}
 		now = time.Now()
 	}
 	f.settle()
+	if f.starved.Swap(f.line.starved) != f.line.starved {
+		f.seat.consumer.Wake()
+	}
 }
 
 // settle tells the core what has been settled. It rides along with other commits: after

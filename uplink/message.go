@@ -117,6 +117,10 @@ func (f *forwarder) itemOf(h *held, s *wire.Single) item {
 	it.last = it.first
 	if len(e.Facts.Schema) > 0 {
 		m.schema, it.group, it.family = f.schemas.find(e.Facts.Schema)
+		it.schema = m.schema != nil
+	}
+	if !f.route.MixOrderingKeys {
+		it.group += "\x00" + string(m.ordering)
 	}
 	it.size, it.msg = m.size(), m
 	return it

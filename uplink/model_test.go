@@ -115,7 +115,7 @@ func newModelWorld(seed uint64, n int, planless bool) *modelWorld {
 		}
 		for range count {
 			i := uint64(len(w.messages))
-			m := modelMessage{item: item{first: i, last: i, size: 1 + w.rng.IntN(20), group: group}, entry: len(w.entries)}
+			m := modelMessage{item: item{first: i, last: i, size: 1 + w.rng.IntN(20), group: group, schema: group != ""}, entry: len(w.entries)}
 			switch w.rng.IntN(60) {
 			case 0:
 				m.alone = true
@@ -197,7 +197,7 @@ func (w *modelWorld) send(s step) {
 			w.client.asked = false
 			w.client.flush()
 		}
-		if s.batch || it.group != "" {
+		if s.batch || it.schema {
 			w.client.join(it.first)
 		} else {
 			w.client.single(it.first)

@@ -196,7 +196,7 @@ func (p *planner) sendSingles(s *segment) step {
 	p.family = last.family
 	// A message with a schema needs a batch of one, or its version is lost; then the
 	// batch has to be closed.
-	p.closing = last.group != ""
+	p.closing = last.schema
 	return step{do: doSend, n: n, flush: p.closing}
 }
 
@@ -208,7 +208,7 @@ func (p *planner) loose(s *segment) int {
 		if it.first >= s.durable || it.park != "" || p.window.unanswered+n >= p.set.singles {
 			break
 		}
-		if it.group != "" {
+		if it.schema {
 			if n == 0 {
 				n = 1
 			}

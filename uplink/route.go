@@ -55,6 +55,10 @@ type Route struct {
 	Compression Compression
 	// Provenance is id by default.
 	Provenance Provenance
+	// MixOrderingKeys lets messages of different ordering keys share a batch, which is
+	// better for the link. Consumers of the cloud with a Key_Shared subscription then
+	// see a key's messages with whoever gets the batch.
+	MixOrderingKeys bool
 	// Park is the local topic for messages that the cloud will never take, written as
 	// To. Default: {tenant}/{namespace}/wayside.parked.
 	Park string

@@ -3,6 +3,7 @@ package uplink
 import (
 	"encoding/binary"
 	"errors"
+	"strconv"
 
 	"github.com/apache/pulsar-client-go/pulsar"
 
@@ -75,7 +76,7 @@ func (s *schemas) look(version []byte) schemaOf {
 		group: string(version),
 	}
 	if len(stored.Data) == 0 {
-		made.family = string(rune('0' + stored.Type))
+		made.family = strconv.Itoa(int(stored.Type))
 	}
 	return made
 }

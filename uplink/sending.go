@@ -9,16 +9,18 @@ import (
 	"wayside/wire"
 )
 
-// unpack opens entries into the line as long as the window has room.
-func (f *forwarder) unpack(now time.Time) {
+// unpack opens entries into the line as long as the window has room. It reports
+// whether it did.
+func (f *forwarder) unpack(now time.Time) (some bool) {
 	w := &f.line.window
 	for len(f.packed) > 0 && (w.empty() || w.bytes < f.up.o.WindowBytes || f.line.starved) {
 		d := &f.packed[0]
 		h := &held{delivery: *d, bytes: int64(len(d.Entry.Data))}
 		m, err := wire.ParseMessage(d.Entry.Data)
 		if err == nil && !f.takeMemory(h, &m, now) {
-			return
+			return some
 		}
+		some = true
 		f.packed[0].Entry.Data = nil
 		f.packed = f.packed[1:]
 		f.begin(&h.delivery.Entry.Index, h.delivery.Entry.LastIndex())
@@ -33,6 +35,7 @@ func (f *forwarder) unpack(now time.Time) {
 	if len(f.packed) == 0 {
 		f.packed = nil
 	}
+	return some
 }
 
 // takeMemory counts what a compressed entry takes beyond its stored bytes. Without
@@ -115,7 +118,7 @@ func (f *forwarder) aside(it *item, m *pulsar.ProducerMessage) {
 	switch {
 	case it.alone:
 		m.DeliverAt = time.UnixMilli(it.msg.deliverAt)
-	case it.group == "":
+	case !it.schema:
 		m.DeliverAt = single()
 	}
 }

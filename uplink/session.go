@@ -124,3 +124,17 @@ func (s *session) close(wg *sync.WaitGroup) {
 		s.client.release()
 	})
 }
+
+// awaitClose waits a while for a session's end, since the cloud allows a producer's
+// name but once. One on a client that was given up is not waited for. nil is none.
+func (s *session) awaitClose(most time.Duration) {
+	if s == nil || s.client.isRetired() {
+		return
+	}
+	t := time.NewTimer(most)
+	defer t.Stop()
+	select {
+	case <-s.closed:
+	case <-t.C:
+	}
+}

@@ -22,8 +22,8 @@ const (
 
 // counts are a topic's counters since the start of the program.
 type counts struct {
-	sent, sentBytes, duplicates, parked   atomic.Int64
-	handed, reconnects, alarms, conflicts atomic.Int64
+	sent, sentBytes, duplicates, parked atomic.Int64
+	handed, reconnects, conflicts       atomic.Int64
 }
 
 // report is what a forwarder says about itself.

@@ -7,7 +7,8 @@ type item struct {
 	first, last uint64 // topic-wide index; they differ for an entry that is parked whole
 	size        int    // bytes in a batch, header included
 	alone       bool   // never shares a batch: it has a delivery time
-	group       string // messages of one batch have the same: schema version
+	group       string // messages of one batch have the same: schema version, ordering key
+	schema      bool   // it has one: by itself it goes as a batch of one
 	family      string // primitive schema, of which a producer can have but one
 	park        string // why it does not go to the cloud; "" for all that do
 	whole       bool   // an entry as it is, not a message out of it
