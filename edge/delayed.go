@@ -31,8 +31,9 @@ func (e *delayedEntry) compareDue(f delayedEntry) int {
 }
 
 // Add puts an entry in that is due at the given time; one that is held already gets
-// the new time.
-func (d *Delayed) Add(p Position, due int64) {
+// the new time. If there are too many, full is true and out is not held any more, or
+// was not taken.
+func (d *Delayed) Add(p Position, due int64) (out Position, full bool) {
 	d.Remove(p)
 	e := delayedEntry{due, p}
 	if d.Len() >= maxDelayed {
@@ -40,13 +41,15 @@ func (d *Delayed) Add(p Position, due int64) {
 		latest := *d.byDue.at(at)
 		if latest.compareDue(e) <= 0 {
 			d.Note(p.Ledger, due)
-			return
+			return p, true
 		}
 		d.Remove(latest.position)
 		d.Note(latest.position.Ledger, latest.due)
+		out, full = latest.position, true
 	}
 	d.byDue.insert(d.dueAt(e), e)
 	d.byPosition.insert(d.positionAt(p), e)
+	return out, full
 }
 
 // Note says that some entry of the ledger is due then and is not held: for a ledger

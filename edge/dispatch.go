@@ -185,7 +185,7 @@ func (s *Subscription) viewLocked() view {
 	return v
 }
 
-// planLocked says what to read now; without anything it arms the timer.
+// planLocked says what to read now, and arms the timer.
 func (s *Subscription) planLocked(v *view) (readPlan, bool) {
 	if s.closed != nil || s.pause != nil || len(s.consumers) == 0 {
 		return readPlan{}, false
@@ -193,11 +193,8 @@ func (s *Subscription) planLocked(v *view) (readPlan, bool) {
 	s.paused = ""
 	s.tellEndLocked(v)
 	p := s.dispatch.plan(v)
-	if len(p.ranges) == 0 || p.entries <= 0 {
-		s.wakeAtLocked(p.wakeAt, v.now)
-		return p, false
-	}
-	return p, true
+	s.wakeAtLocked(p.wakeAt, v.now)
+	return p, len(p.ranges) > 0 && p.entries > 0
 }
 
 // wakeAtLocked arms the subscription's one timer.
@@ -280,22 +277,37 @@ func (s *Subscription) unreadLocked(v *view, from Position) []Range {
 	return ranges
 }
 
+// fullLocked reports whether new entries have to wait because of the bound of holes.
+// Of what fills the first of them, one read after the other is let through: the next
+// when all of the last is acknowledged.
+func (s *Subscription) fullLocked(v *view, read Position) bool {
+	if !s.cursor.Full() {
+		return false
+	}
+	p, ok := s.cursor.FirstUnacked(v.spans)
+	return !ok || p.Less(read)
+}
+
 // deliverLocked hands an entry to a consumer. The caller has recorded what it holds.
 func (s *Subscription) deliverLocked(c *Consumer, e *Entry, rest []uint64, count uint32, g *Grant) {
-	messages := unackedOf(e, rest)
-	c.take(messages, len(e.Data))
-	s.counts.out(int64(messages), int64(len(e.Data)))
-	s.topic.counts.out(int64(messages), int64(len(e.Data)))
-	s.topic.broker.counts.out(int64(messages), int64(len(e.Data)))
-	if count > 0 {
-		c.redelivered.Add(int64(messages))
-		s.redelivers.Add(int64(messages))
-	}
+	s.countLocked(c, unackedOf(e, rest), len(e.Data), count > 0)
 	s.noteTime(&c.lastSent, &s.lastSent)
 	c.recv.Deliver(Delivery{
 		Entry: *e, Redelivered: count, Rest: rest, Epoch: c.deliveredEpoch(),
 		Grant: g.Split(int64(len(e.Data))),
 	})
+}
+
+// countLocked counts a delivery, or with negative numbers takes one back.
+func (s *Subscription) countLocked(c *Consumer, messages, bytes int, again bool) {
+	c.take(messages, bytes)
+	s.counts.out(int64(messages), int64(bytes))
+	s.topic.counts.out(int64(messages), int64(bytes))
+	s.topic.broker.counts.out(int64(messages), int64(bytes))
+	if again {
+		c.redelivered.Add(int64(messages))
+		s.redelivers.Add(int64(messages))
+	}
 }
 
 func (c *Consumer) deliveredEpoch() int64 {

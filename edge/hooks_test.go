@@ -13,6 +13,7 @@ type hooks struct {
 	open   atomic.Pointer[func(edge.TopicName)]     // before a ledger is opened
 	closed atomic.Pointer[func(edge.TopicName)]     // before a ledger's Close is handed on
 	find   atomic.Pointer[func()]                   // before a search by time
+	scan   atomic.Pointer[func() error]             // before a scan, whose error it may give
 	drop   atomic.Pointer[func(string)]             // before a cursor's deletion is handed on
 	stats  atomic.Pointer[func(*edge.StoreStats)]
 }
@@ -75,4 +76,13 @@ func (l hookedLedger) DeleteCursor(name string, done func(error)) {
 		(*hook)(name)
 	}
 	l.Ledger.DeleteCursor(name, done)
+}
+
+func (l hookedLedger) Scan(want edge.Range, visit func(edge.Position, edge.Facts) bool) error {
+	if hook := l.h.scan.Load(); hook != nil {
+		if err := (*hook)(); err != nil {
+			return err
+		}
+	}
+	return l.Ledger.Scan(want, visit)
 }

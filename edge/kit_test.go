@@ -209,6 +209,8 @@ func (b *inbox) all() []edge.Delivery {
 	return append([]edge.Delivery(nil), b.got...)
 }
 
+func (b *inbox) count() int { b.mu.Lock(); defer b.mu.Unlock(); return len(b.got) }
+
 func (b *inbox) bodies() []string {
 	var s []string
 	for _, d := range b.all() {
@@ -222,7 +224,7 @@ func (b *inbox) reason() error { b.mu.Lock(); defer b.mu.Unlock(); return b.clos
 // await waits for n deliveries in all and returns their bodies.
 func (b *inbox) await(t *testing.T, n int) []string {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%d deliveries, there are %d", n, len(b.all())), func() bool { return len(b.all()) >= n })
+	eventually(t, fmt.Sprintf("%d deliveries", n), func() bool { return b.count() >= n })
 	return b.bodies()
 }
 

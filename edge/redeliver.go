@@ -73,8 +73,7 @@ func (c *Consumer) GiveBack(ds []Delivery) {
 }
 
 func (s *Subscription) backLocked(c *Consumer, d *Delivery) {
-	messages := unackedOf(&d.Entry, d.Rest)
-	c.take(-messages, -len(d.Entry.Data))
+	s.countLocked(c, -unackedOf(&d.Entry, d.Rest), -len(d.Entry.Data), d.Redelivered > 0)
 	switch f := s.dispatch.(type) {
 	case *shared:
 		p := d.Entry.Position

@@ -15,7 +15,7 @@ type shared struct {
 	delayed Delayed
 	slots   map[Position]uint16 // of delayed entries, with keys only
 	keys    *keyOrder           // of Key_Shared, nil for Shared
-	chunks  map[string]*Consumer
+	chunks  chunkOwners
 	unacked int  // messages held by all consumers
 	blocked bool // at the subscription's unacked limit
 	opened  bool // a consumer, a key or the subscription was freed since freed was asked
@@ -35,7 +35,6 @@ type pend struct {
 // Bounds of what a subscription that shares may remember.
 const (
 	turnMessages  = 20     // messages to one consumer before the next gets some (protocol 3.7)
-	chunkOwners   = 1_000  // chunked messages that are under way (protocol 3.7)
 	lookAhead     = 20_000 // entries in replay, beyond which nothing new is read (protocol 3.8)
 	lookAheadEach = 2_000  // the same for each consumer
 	pendBytes     = 50     // memory of a pending entry, as the budget counts it
@@ -43,7 +42,7 @@ const (
 )
 
 func newShared(s *Subscription) *shared {
-	d := &shared{s: s, pending: map[Position]pend{}, chunks: map[string]*Consumer{}}
+	d := &shared{s: s, pending: map[Position]pend{}}
 	if s.kind == KeyShared {
 		d.keys = newKeyOrder(s.sticky, s.outOfOrder)
 		d.slots = map[Position]uint16{}
@@ -59,73 +58,8 @@ func (d *shared) join(c *Consumer) error {
 	return d.keys.join(c)
 }
 
-func (d *shared) leave(c *Consumer) {
-	for p, h := range d.pending {
-		if h.c == c {
-			d.release(p, h)
-			d.requeue(p, h.slot)
-		}
-	}
-	for id, owner := range d.chunks {
-		if owner == c {
-			delete(d.chunks, id)
-		}
-	}
-	if d.keys != nil {
-		d.keys.leave(c)
-	}
-	d.unblock()
-}
-
 // seated begins the turns anew with the first consumer.
 func (d *shared) seated(s *Subscription) { d.turn, d.left = max(len(s.consumers)-1, 0), 0 }
-
-// requeue puts an entry among those that are served first. With keys it makes a
-// running read stale, or later entries of its key would overtake it.
-func (d *shared) requeue(p Position, slot uint16) {
-	if d.replay.Add(p) && d.keys != nil {
-		d.keys.wait(p, slot)
-		d.s.generation++
-	}
-}
-
-// unqueue takes an entry out of them.
-func (d *shared) unqueue(p Position) {
-	if d.replay.Remove(p) && d.keys != nil {
-		d.keys.unwait(p)
-	}
-}
-
-// release forgets that a consumer holds an entry.
-func (d *shared) release(p Position, h pend) {
-	delete(d.pending, p)
-	d.settle(h.c, int(h.messages))
-	if d.keys != nil {
-		d.keys.free(h.slot)
-	}
-}
-
-// settle lowers the counts of what is unacknowledged.
-func (d *shared) settle(c *Consumer, messages int) {
-	d.unacked -= messages
-	c.unacked -= messages
-	if limit := d.s.topic.broker.opts.UnackedPerConsumer; c.blocked && c.unacked <= limit/2 {
-		d.open(c)
-	}
-}
-
-// open lets a blocked consumer go on with the permits that came meanwhile.
-func (d *shared) open(c *Consumer) {
-	c.blocked, d.opened = false, true
-	c.permits = addPermits(c.permits, c.aside)
-	c.aside = 0
-}
-
-func (d *shared) unblock() {
-	if d.blocked && d.unacked < d.s.topic.broker.opts.UnackedPerSubscription/2 {
-		d.blocked, d.opened = false, true
-	}
-}
 
 func (d *shared) freed() bool {
 	was := d.opened || d.keys != nil
@@ -140,6 +74,7 @@ func (d *shared) plan(v *view) readPlan {
 	for _, c := range d.s.consumers {
 		if c.ready() {
 			permits = addPermits(permits, c.permits)
+			d.chunks.unpark(c, func(p Position) { d.requeue(p, 0) })
 		}
 	}
 	d.takeDue(v)
@@ -152,10 +87,27 @@ func (d *shared) plan(v *view) readPlan {
 		p.replay = true
 		return p
 	}
-	if d.s.paused = d.whyNoneNew(); d.s.paused == "" {
+	if d.s.paused = d.whyNoneNew(v); d.s.paused == "" {
 		p.ranges = d.s.unreadLocked(v, d.read)
 	}
+	if len(p.ranges) > 0 {
+		d.fit(v, &p)
+	}
 	return p
+}
+
+// memoryRetry is when to look again for memory that other subscriptions hold.
+const memoryRetry = time.Second
+
+// fit lowers the number of entries to what there is memory for.
+func (d *shared) fit(v *view, p *readPlan) {
+	if p.entries = min(p.entries, d.grow(p.entries)); p.entries > 0 {
+		return
+	}
+	d.s.paused = "memory for unacknowledged entries is used up"
+	if at := v.now.Add(memoryRetry); p.wakeAt.IsZero() || at.Before(p.wakeAt) {
+		p.wakeAt = at
+	}
 }
 
 // takeDue moves delayed entries whose time has come to those that are served first.
@@ -170,11 +122,16 @@ func (d *shared) takeDue(v *view) {
 
 // delay keeps an entry until its time.
 func (d *shared) delay(p Position, slot uint16, due int64) {
-	d.delayed.Add(p, due)
 	if d.keys != nil {
 		d.slots[p] = slot
 	}
+	if out, full := d.delayed.Add(p, due); full {
+		delete(d.slots, out)
+	}
 }
+
+// longestWait is after how long dispatch looks for delayed entries at the latest.
+const longestWait = time.Minute
 
 // nextDue is when the next delayed entry wants to go.
 func (d *shared) nextDue(v *view) time.Time {
@@ -182,7 +139,8 @@ func (d *shared) nextDue(v *view) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	return v.now.Add(time.Duration(max(due-v.wall, 1)) * time.Millisecond)
+	wait := min(max(due-v.wall, 1), longestWait.Milliseconds()) // the wall clock may be set, too
+	return v.now.Add(time.Duration(wait) * time.Millisecond)
 }
 
 // replayable are entries of the replay set that somebody could take now.
@@ -194,42 +152,17 @@ func (d *shared) replayable(n int) []Range {
 }
 
 // whyNoneNew says why new entries have to wait, "" if they need not.
-func (d *shared) whyNoneNew() string {
-	waiting := int(d.replay.Len())
+func (d *shared) whyNoneNew(v *view) string {
+	waiting := int(d.replay.Len()) + d.chunks.waiting()
 	switch {
 	case d.blocked:
 		return "unacknowledged messages of the subscription are at their limit"
-	case d.s.cursor.Full():
+	case d.s.fullLocked(v, d.read):
 		return "too many acknowledged holes"
 	case waiting >= lookAhead || waiting >= lookAheadEach*len(d.s.consumers):
-		return "too many entries wait for the owner of their key"
-	case !d.grow():
-		return "memory for unacknowledged entries is used up"
+		return "too many entries wait for the consumer that has to get them"
 	}
 	return ""
-}
-
-// grow reserves memory for what a read may add to the pending entries.
-func (d *shared) grow() bool {
-	need := len(d.pending) + int(d.replay.Len()) + readEntries
-	for need > d.reserve {
-		g, ok := d.s.topic.broker.budget.TryTake(ShareSubscription, pendStep*pendBytes)
-		if !ok {
-			return false
-		}
-		d.memory.Join(g)
-		d.reserve += pendStep
-	}
-	return true
-}
-
-// shrink gives memory back that is not needed any more.
-func (d *shared) shrink() {
-	need := len(d.pending) + int(d.replay.Len()) + readEntries + pendStep
-	if steps := (d.reserve - need) / pendStep; steps > 1 {
-		d.memory.Split(int64(steps * pendStep * pendBytes)).Release()
-		d.reserve -= steps * pendStep
-	}
 }
 
 func (d *shared) offer(v *view, p *readPlan, e *Entry, g *Grant) bool {
@@ -242,9 +175,9 @@ func (d *shared) offer(v *view, p *readPlan, e *Entry, g *Grant) bool {
 		d.delay(at, e.Facts.Slot, due)
 		return true
 	}
-	c := d.choose(e, p.replay)
+	c, owner := d.choose(e, p.replay)
 	if c == nil {
-		return d.postpone(p, e)
+		return d.postpone(p, e, owner)
 	}
 	p.moved = true
 	if p.replay {
@@ -256,15 +189,22 @@ func (d *shared) offer(v *view, p *readPlan, e *Entry, g *Grant) bool {
 	return true
 }
 
-// postpone keeps an entry that nobody can take now. Shared waits with it in its place;
-// with keys the others go on behind it.
-func (d *shared) postpone(p *readPlan, e *Entry) bool {
-	if d.keys == nil {
+// postpone keeps an entry that nobody can take now. Shared waits with it in its place,
+// unless it is a chunk that waits for its owner; with keys it goes on behind it.
+func (d *shared) postpone(p *readPlan, e *Entry, owner *Consumer) bool {
+	switch {
+	case owner != nil:
+		d.unqueue(e.Position)
+		d.chunks.park(owner, e.Position)
+		p.moved = true
+	case d.keys == nil:
 		return false
+	case !p.replay:
+		p.moved = true
+		d.requeue(e.Position, e.Facts.Slot)
 	}
 	if !p.replay {
-		p.moved, d.read = true, e.Position.Next()
-		d.requeue(e.Position, e.Facts.Slot)
+		d.read = e.Position.Next()
 	}
 	return true
 }
@@ -289,37 +229,39 @@ func (d *shared) hand(c *Consumer, e *Entry, g *Grant) {
 	}
 }
 
-// choose picks the consumer for an entry, nil if it has to wait.
-func (d *shared) choose(e *Entry, replay bool) *Consumer {
-	if d.keys != nil {
-		return d.keys.choose(e.Position, e.Facts.Slot, replay)
-	}
-	if e.Facts.Chunk.IsChunk() {
+// choose picks the consumer for an entry, nil if it has to wait: for owner, if that is
+// not nil.
+func (d *shared) choose(e *Entry, replay bool) (c, owner *Consumer) {
+	switch {
+	case d.keys != nil:
+		return d.keys.choose(e.Position, e.Facts.Slot, replay), nil
+	case e.Facts.Chunk.IsChunk():
 		return d.chooseForChunk(&e.Facts.Chunk)
 	}
-	return d.chooseInTurn()
+	return d.chooseInTurn(int(e.Facts.Messages)), nil
 }
 
 // chooseForChunk keeps the chunks of a message together with one consumer.
-func (d *shared) chooseForChunk(chunk *Chunk) *Consumer {
-	c, ok := d.chunks[chunk.UUID]
-	if !ok {
-		if c = d.chooseInTurn(); c == nil || len(d.chunks) >= chunkOwners {
-			return c
+func (d *shared) chooseForChunk(chunk *Chunk) (c, owner *Consumer) {
+	c, ok := d.chunks.owners[chunk.UUID]
+	switch {
+	case !ok:
+		if c = d.chooseInTurn(1); c == nil {
+			return nil, nil
 		}
-		d.chunks[chunk.UUID] = c
-	}
-	if !c.ready() {
-		return nil
+		d.chunks.own(chunk.UUID, c)
+	case !c.ready():
+		return nil, c
 	}
 	if chunk.Last() {
-		delete(d.chunks, chunk.UUID)
+		delete(d.chunks.owners, chunk.UUID)
 	}
-	return c
+	return c, nil
 }
 
-// chooseInTurn goes round the consumers of the best priority that has one ready.
-func (d *shared) chooseInTurn() *Consumer {
+// chooseInTurn goes round the consumers of the best priority that has one ready. The
+// turn is charged with so many messages.
+func (d *shared) chooseInTurn(messages int) *Consumer {
 	list := d.s.consumers
 	first := slices.IndexFunc(list, (*Consumer).ready)
 	if first < 0 {
@@ -327,91 +269,15 @@ func (d *shared) chooseInTurn() *Consumer {
 	}
 	level := list[first].opts.Priority
 	if d.left > 0 && d.turn < len(list) && list[d.turn].opts.Priority == level && list[d.turn].ready() {
-		d.left--
+		d.left -= messages
 		return list[d.turn]
 	}
 	for i := 1; i <= len(list); i++ {
 		at := (d.turn + i) % len(list)
 		if c := list[at]; c.opts.Priority == level && c.ready() {
-			d.turn, d.left = at, turnMessages-1
+			d.turn, d.left = at, turnMessages-messages
 			return c
 		}
 	}
 	return nil
-}
-
-func (d *shared) acked(p Position, out AckOutcome, by *Consumer) {
-	h, held := d.pending[p]
-	switch {
-	case held && out.Entry:
-		d.release(p, h)
-	case held:
-		freed := out.FreedOf(int(h.messages))
-		h.messages -= int32(freed)
-		d.pending[p] = h
-		d.settle(h.c, freed)
-	case out.Entry:
-		d.unqueue(p)
-		d.delayed.Remove(p)
-		delete(d.slots, p)
-	}
-	d.unblock()
-}
-
-func (d *shared) skipTo(p Position) {
-	for at, h := range d.pending {
-		if !p.Less(at) {
-			d.release(at, h)
-		}
-	}
-	d.replay.RemoveUpTo(p)
-	if d.keys != nil {
-		d.keys.unwaitIn(Range{Position{}, p})
-	}
-	d.unblock()
-}
-
-func (d *shared) lost(r Range) {
-	for p, h := range d.pending {
-		if r.Contains(p) {
-			d.release(p, h)
-		}
-	}
-	d.replay.RemoveRange(r)
-	if d.keys != nil {
-		d.keys.unwaitIn(r)
-	}
-	d.unblock()
-}
-
-// found takes a delayed entry in again that a scan came upon.
-func (d *shared) found(p Position, f *Facts) {
-	if _, held := d.pending[p]; held || d.replay.Contains(p) || !p.Less(d.read) || d.s.cursor.Acked(p) {
-		return
-	}
-	d.delay(p, f.Slot, f.DeliverAt)
-}
-
-func (d *shared) rewind() {
-	d.clear()
-	d.s.generation++
-}
-
-// clear forgets all deliveries; only without consumers, or when they are told to
-// come back.
-func (d *shared) clear() {
-	for p, h := range d.pending {
-		d.release(p, h)
-	}
-	d.replay.Clear()
-	d.delayed.Clear()
-	clear(d.slots)
-	clear(d.chunks)
-	if d.keys != nil {
-		d.keys.clear()
-	}
-	d.unacked, d.blocked = 0, false
-	d.read = d.s.cursor.MarkDelete()
-	d.memory.Release()
-	d.memory, d.reserve = Grant{}, 0
 }

@@ -98,12 +98,9 @@ func (d *single) plan(v *view) readPlan {
 	if c == nil || !c.ready() {
 		return readPlan{}
 	}
-	if d.s.cursor.Full() {
+	if d.s.fullLocked(v, d.read) {
 		d.s.paused = "too many acknowledged holes"
-		// What fills them is still read; only the hole's far side waits.
-		if p, ok := d.s.cursor.FirstUnacked(v.spans); !ok || p.Less(d.read) {
-			return readPlan{}
-		}
+		return readPlan{}
 	}
 	return readPlan{ranges: d.s.unreadLocked(v, d.read), entries: d.s.wanted(c.permits)}
 }

@@ -1,0 +1,6 @@
+package edge
+
+import "time"
+
+// Sweep does one round of housekeeping, at a time that may lie ahead.
+func (b *Broker) Sweep(ahead time.Duration) { b.sweep(time.Now().Add(ahead)) }
