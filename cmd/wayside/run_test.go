@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds every wait for something that should happen at once.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // The official client's producers leave a goroutine that looks at its timer again when
 // the send timeout is over, half a minute after they were closed.

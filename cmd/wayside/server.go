@@ -79,21 +79,20 @@ func (b *server) claimPorts() (err error) {
 	return nil
 }
 
-// boundMemory sets the runtime's limits; they are the process's, so they are put back.
+// boundMemory sets the runtime's limits. They are the process's, so the stop puts them
+// back.
 func (b *server) boundMemory() error {
 	limit := debug.SetMemoryLimit(b.Limits.Memory)
-	percent := smallHeap
-	if text, ok := b.env("GOGC"); ok && text != "" {
-		percent = -2
-	}
-	if percent > 0 {
-		percent = debug.SetGCPercent(percent)
-	}
-	b.push("memory limit", func(context.Context) error {
-		debug.SetMemoryLimit(limit)
-		if percent != -2 {
+	restore := func() { debug.SetMemoryLimit(limit) }
+	if text, _ := b.env("GOGC"); text == "" {
+		percent := debug.SetGCPercent(smallHeap)
+		restore = func() {
+			debug.SetMemoryLimit(limit)
 			debug.SetGCPercent(percent)
 		}
+	}
+	b.push("memory limit", func(context.Context) error {
+		restore()
 		return nil
 	})
 	return nil
