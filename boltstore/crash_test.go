@@ -278,6 +278,11 @@ func crashName(local string) edge.TopicName {
 	return edge.TopicName{Domain: edge.Persistent, Tenant: "public", Namespace: "default", Local: local}
 }
 
+// crashData is entry seq of a topic. Those of t2 are large, so that files turn over.
 func crashData(name string, seq int64) string {
-	return fmt.Sprintf("%s %d %*s", name, seq, int(seq*37%900), "")
+	size := int(seq * 37 % 900)
+	if name == "t2" {
+		size *= 15
+	}
+	return fmt.Sprintf("%s %d %*s", name, seq, size, "")
 }

@@ -6,14 +6,19 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"wayside/edge"
 )
 
-// crashDir names the directory on which a test binary plays the child of TestCrash.
-const crashDir = "WAYSIDE_CRASH_DIR"
+// crashDir names the directory on which a test binary plays the child of TestCrash,
+// crashLife how long it does if nobody kills it.
+const (
+	crashDir  = "WAYSIDE_CRASH_DIR"
+	crashLife = "WAYSIDE_CRASH_LIFE"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" {
@@ -30,6 +35,9 @@ func crashChild(dir string) {
 		fail(err)
 	}
 	fmt.Println("open")
+	if life, err := time.ParseDuration(os.Getenv(crashLife)); err == nil {
+		time.AfterFunc(life, func() { os.Exit(1) })
+	}
 	for i := range 3 {
 		go crashWorker(s, fmt.Sprint("t", i), uint64(i))
 	}
