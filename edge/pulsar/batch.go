@@ -29,6 +29,7 @@ type batch struct {
 	size    int   // bytes in all
 	written int
 	words   []int64
+	parts   int                       // of whole that are used
 	whole   [2*batchFrames + 2][]byte // backs vec
 }
 

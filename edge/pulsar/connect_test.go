@@ -168,6 +168,10 @@ func TestLoginHasToComeInTime(t *testing.T) {
 	if used != 0 {
 		t.Errorf("publishers' memory was taken before a login: %d bytes", used)
 	}
+	r.stop()
+	if lines := r.log.with("too slow"); len(lines) != 1 {
+		t.Errorf("want one line for both, got %q", lines)
+	}
 }
 
 func TestFrameHasToComeInTime(t *testing.T) {

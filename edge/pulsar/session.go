@@ -149,7 +149,9 @@ func (s *session) explain(err error) {
 		s.complain("connection closed: "+string(bad), nil)
 	case errors.Is(err, wire.ErrMalformed), errors.Is(err, wire.ErrTooLarge):
 		s.complain("connection closed: malformed data", err)
-	case errors.Is(err, errStuck), errors.Is(err, errMute), errors.Is(err, errLate):
+	case errors.Is(err, errLate):
+		s.complain("connection closed: "+errLate.Error(), nil)
+	case errors.Is(err, errStuck), errors.Is(err, errMute):
 		s.complain("connection closed: "+err.Error(), nil)
 	case errors.Is(err, errRefused), errors.Is(err, errPanic): // logged where it happened
 	case errors.Is(err, io.EOF):

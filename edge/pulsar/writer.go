@@ -80,6 +80,7 @@ func (w *writer) collect() (b *batch, dropped []edge.Grant, done bool) {
 	}
 	dropped = w.loadLocked(b)
 	b.cut()
+	b.parts = len(b.vec)
 	return b, dropped, false
 }
 
@@ -193,7 +194,7 @@ func (w *writer) settle(b *batch, ok bool) []*consumer {
 // recycle empties a batch for its next use.
 func (w *writer) recycle(b *batch) {
 	clear(b.items)
-	clear(b.whole[:])
+	clear(b.whole[:b.parts])
 	b.answers, b.lent, b.buf, b.vec = gathered{}, nil, nil, nil
 	b.items, b.starts = b.items[:0], b.starts[:0]
 	b.cutAt, b.size, b.written = 0, 0, 0
