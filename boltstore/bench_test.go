@@ -43,7 +43,7 @@ func benchAppend(b *testing.B, group, size int, steady bool) {
 		warm(b, l)
 	}
 	m := edge.Message{Facts: edge.Facts{Producer: "bench", Messages: 1, Publish: 1}, Data: make([]byte, size)}
-	syncs, commits := s.Stats().Syncs, s.Stats().Commits
+	before, pages := s.Stats(), pagesWritten(s)
 	var mine, best time.Duration
 	b.SetBytes(int64(group * size))
 	b.ResetTimer()
@@ -64,11 +64,19 @@ func benchAppend(b *testing.B, group, size int, steady bool) {
 		mine += time.Since(start)
 		best += limit.write()
 	}
-	st := s.Stats()
+	commits := float64(s.Stats().Commits - before.Commits)
+	written := float64(pagesWritten(s)-pages) + commits*pageSize // and the meta page
 	b.ReportMetric(float64(best)/float64(mine), "ratio")
-	b.ReportMetric(float64(st.Syncs-syncs)/float64(st.Commits-commits), "flushes/commit")
-	b.ReportMetric(float64(st.Commits-commits)/float64(b.N), "commits/op")
+	b.ReportMetric(float64(s.Stats().Syncs-before.Syncs)/commits, "flushes/commit")
+	b.ReportMetric(commits/float64(b.N), "commits/op")
+	b.ReportMetric(written/float64(b.N*group*size), "written/payload")
 	b.ReportMetric(float64(best.Microseconds())/float64(b.N), "limit-µs/op")
+}
+
+// pagesWritten is the size of all pages that transactions have written.
+func pagesWritten(s *Store) int64 {
+	st := s.main.db.Stats()
+	return st.TxStats.GetPageAlloc()
 }
 
 // warm writes and trims 32 MiB, so that there are free pages.

@@ -38,8 +38,9 @@ func (g *group) writeCursor(c cursorWrite) error {
 		w.unmark(c.name)
 		err = deleteCursor(b, c.name)
 	} else {
-		w.mark(c.name, c.state.MarkDelete)
-		err = putCursor(b, c.name, c.state)
+		var large bool
+		large, err = putCursor(b, c.name, c.state)
+		w.mark(mark{c.name, c.state.MarkDelete, large})
 	}
 	if err != nil {
 		return fmt.Errorf("cursor %q of %s: %w", c.name, w.topic.name, err)
@@ -47,13 +48,13 @@ func (g *group) writeCursor(c cursorWrite) error {
 	return nil
 }
 
-func (w *touch) mark(name string, at edge.Position) {
+func (w *touch) mark(m mark) {
 	marks := w.cursorMarks()
-	i, ok := findMark(marks, name)
+	i, ok := findMark(marks, m.name)
 	if !ok {
-		marks = slices.Insert(marks, i, mark{name: name})
+		marks = slices.Insert(marks, i, m)
 	}
-	marks[i].at = at
+	marks[i] = m
 	w.marks = marks
 }
 
@@ -74,24 +75,25 @@ func deleteCursor(b *bbolt.Bucket, name string) error {
 	return nil
 }
 
-func putCursor(b *bbolt.Bucket, name string, s *edge.CursorState) error {
+// putCursor writes a state in the form that its size asks for.
+func putCursor(b *bbolt.Bucket, name string, s *edge.CursorState) (large bool, err error) {
 	value, fits := encodeCursor(s)
 	if fits {
 		if paged := cursorKey(prefixPaged, name); b.Bucket(paged) != nil {
 			if err := b.DeleteBucket(paged); err != nil {
-				return err
+				return false, err
 			}
 		}
-		return b.Put(cursorKey(prefixCursor, name), value)
+		return false, b.Put(cursorKey(prefixCursor, name), value)
 	}
 	if err := b.Delete(cursorKey(prefixCursor, name)); err != nil {
-		return err
+		return true, err
 	}
 	x, err := b.CreateBucketIfNotExists(cursorKey(prefixPaged, name))
 	if err != nil {
-		return err
+		return true, err
 	}
-	return putPages(x, s)
+	return true, putPages(x, s)
 }
 
 // putPages writes the head and the pages that changed, and deletes those that went.
@@ -177,7 +179,7 @@ func (v *view) mend(s edge.CursorState, err error) edge.CursorState {
 func loadMarks(topic *bbolt.Bucket, v *view) (marks []mark, err error) {
 	err = eachCursor(topic, func(name string, s edge.CursorState, err error) {
 		i, _ := findMark(marks, name)
-		marks = slices.Insert(marks, i, mark{name, v.mend(s, err).MarkDelete})
+		marks = slices.Insert(marks, i, mark{name: name, at: v.mend(s, err).MarkDelete})
 	})
 	return marks, err
 }

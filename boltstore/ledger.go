@@ -39,8 +39,9 @@ func (v *view) place(i int) place { return place{v.spans.Closed[i], v.where[i]} 
 
 // mark is where a cursor stands durably.
 type mark struct {
-	name string
-	at   edge.Position
+	name  string
+	at    edge.Position
+	large bool // its state is paged
 }
 
 // Spans implements edge.Ledger.

@@ -226,6 +226,13 @@ func (q *queue) putBack(saves []dirtyCursor) {
 	}
 }
 
+// weigh notes whether a ledger's cursors are too large to ride with every commit.
+func (q *queue) weigh(l *ledger, heavy bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l.heavy = heavy
+}
+
 // next tells what the committer has to wait for: nothing (work is there), the time
 // of the next save, or a wake.
 func (q *queue) next(interval time.Duration) (work bool, save time.Duration, closed bool) {

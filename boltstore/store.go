@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -68,7 +69,9 @@ func (s *Store) Records() []edge.TopicRecord {
 	}
 	s.topicsMu.RUnlock()
 	slices.SortFunc(list, func(a, b edge.TopicRecord) int {
-		return strings.Compare(a.Name.String(), b.Name.String())
+		x, y := &a.Name, &b.Name
+		return cmp.Or(strings.Compare(x.Domain, y.Domain), strings.Compare(x.Tenant, y.Tenant),
+			strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Local, y.Local))
 	})
 	return list
 }

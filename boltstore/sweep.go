@@ -13,7 +13,7 @@ import (
 // no transaction becomes long. What a crash interrupts goes on after the restart.
 
 // sweepChunks is the number of chunks that one step gives back: a few milliseconds.
-const sweepChunks = 2000
+const sweepChunks = 1000
 
 // bury notes a path for the sweeper.
 func (g *group) bury(path []byte) error {

@@ -171,6 +171,7 @@ func (w *touch) show() {
 	}
 	if w.marked {
 		w.led.marks = w.marks
+		w.led.store.queue.weigh(w.led, slices.ContainsFunc(w.marks, func(m mark) bool { return m.large }))
 	}
 	if w.moved {
 		w.led.setView(w.closed, &w.rec)
