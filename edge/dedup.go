@@ -1,13 +1,23 @@
 package edge
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // sequence is what deduplication knows of a producer name (protocol 3.18).
 type sequence struct {
 	pushed    int64 // highest handed to the ledger
 	persisted int64 // highest that is durable
 	chunk     chunkProgress
+	generated bool  // the broker made the name up
+	users     int   // producers that have it
+	used      int64 // when the last one came, in the order of coming; below zero before the load
 }
+
+// let goes with a producer that has the name.
+func (s *sequence) let() { s.users-- }
 
 // chunkProgress is the newest chunk that was pushed and the newest that is durable.
 type chunkProgress struct {
@@ -25,10 +35,85 @@ func (t *Topic) loadSequences() error {
 	for name, s := range states {
 		t.sequences[name] = &sequence{
 			pushed: s.Highest, persisted: s.Highest,
-			chunk: chunkProgress{s.ChunkUUID, s.ChunkID, s.ChunkID},
+			chunk:     chunkProgress{s.ChunkUUID, s.ChunkID, s.ChunkID},
+			generated: s.Generated, used: -s.Idle - 1,
 		}
 	}
 	return nil
+}
+
+// generated reports whether the broker made the producer's name up, now or before it
+// came back.
+func (p *Producer) generated() bool { return p.opts.Name == "" || !p.opts.UserProvided }
+
+// useSequenceLocked lets a producer's sequences be looked at where deduplication is on.
+// Where it is not, what was known of the name holds no longer: what it publishes now
+// may count from the start.
+func (t *Topic) useSequenceLocked(p *Producer) {
+	if !t.broker.opts.Deduplication && !p.opts.Deduplicate {
+		if t.sequences[p.name] != nil {
+			t.dropSequencesLocked([]string{p.name})
+		}
+		return
+	}
+	s := t.sequences[p.name]
+	if s == nil {
+		if len(t.sequences) >= MaxSequences {
+			t.forgetSequencesLocked()
+		}
+		s = &sequence{pushed: -1, persisted: -1}
+		t.sequences[p.name] = s
+	}
+	t.comings++
+	s.generated, s.used = p.generated(), t.comings
+	s.users++
+	p.seq, p.last = s, s.pushed
+}
+
+// forgetAtOnce is how many names are forgotten together, so that a producer more than
+// there may be does not have all of them looked through each time.
+const forgetAtOnce = MaxSequences / 100
+
+// forgetSequencesLocked drops names that nobody uses now: first those that were made
+// up, then those that were used longest ago.
+func (t *Topic) forgetSequencesLocked() {
+	type named struct {
+		name string
+		*sequence
+	}
+	var idle []named
+	for name, s := range t.sequences {
+		if s.users == 0 {
+			idle = append(idle, named{name, s})
+		}
+	}
+	slices.SortFunc(idle, func(a, b named) int { return a.compare(b.sequence) })
+	var names []string
+	for _, s := range idle[:min(len(idle), forgetAtOnce)] {
+		names = append(names, s.name)
+	}
+	t.dropSequencesLocked(names)
+}
+
+// compare orders names by how soon they are to be forgotten.
+func (s *sequence) compare(o *sequence) int {
+	switch {
+	case s.generated && !o.generated:
+		return -1
+	case o.generated && !s.generated:
+		return 1
+	}
+	return cmp.Compare(s.used, o.used)
+}
+
+func (t *Topic) dropSequencesLocked(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	for _, name := range names {
+		delete(t.sequences, name)
+	}
+	t.ledger.DropSequences(names, func(error) {})
 }
 
 // admit decides whether a message is new for its producer name and notes it as

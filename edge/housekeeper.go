@@ -188,7 +188,12 @@ func (b *Broker) dropOldest(excess int64) {
 // about so many bytes, and returns how many bytes that were.
 func (t *Topic) dropOldest(bytes int64) int64 {
 	spans := t.ledger.Spans()
-	from := t.floor(spans)
+	from := spans.End()
+	for _, s := range *t.wakes.Load() {
+		if s.durable { // the others hold nothing that counts for the quota
+			from = Min(from, *s.marked.Load())
+		}
+	}
 	upTo := spans.positionAfterBytes(from, bytes)
 	var dropped int64
 	for _, s := range *t.wakes.Load() {
@@ -205,6 +210,7 @@ func (t *Topic) dropOldest(bytes int64) int64 {
 
 // dropUpTo moves a cursor forward and returns how many unacknowledged entries it skipped.
 func (s *Subscription) dropUpTo(spans Spans, upTo Position) int64 {
+	defer s.wake() // it may have been blocked by what is dropped
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.cursor.Backlog(spans)

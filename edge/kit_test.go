@@ -29,6 +29,13 @@ type kit struct {
 func newKit(t *testing.T, change func(*edge.Options)) *kit {
 	t.Helper()
 	k := &kit{T: t, store: edgetest.NewMemStore(), hooks: &hooks{}}
+	k.start(change)
+	t.Cleanup(k.stop)
+	return k
+}
+
+func (k *kit) start(change func(*edge.Options)) {
+	k.Helper()
 	o := edge.DefaultOptions()
 	o.FailoverDelay = 10 * time.Millisecond
 	o.BacklogCheckInterval = time.Hour // rounds are run by hand
@@ -38,32 +45,35 @@ func newKit(t *testing.T, change func(*edge.Options)) *kit {
 	if o.Budget == nil {
 		o.Budget = edge.NewBudget(32 << 20)
 	}
-	b, err := edge.NewBroker(hookedStore{k.store, k.hooks}, o)
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	if k.broker, err = edge.NewBroker(hookedStore{k.store, k.hooks}, o); err != nil {
+		k.Fatal(err)
 	}
-	k.broker = b
-	t.Cleanup(func() {
-		k.store.Release()
-		if err := b.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := k.store.Close(); err != nil {
-			t.Error(err)
-		}
-		k.memoryIsBack()
-	})
-	return k
 }
 
-// memoryIsBack fails if the closed broker holds memory still.
-func (k *kit) memoryIsBack() {
+// stop ends broker and store, and fails if memory did not come back.
+func (k *kit) stop() {
 	k.Helper()
+	k.store.Release()
+	if err := k.broker.Close(context.Background()); err != nil {
+		k.Error(err)
+	}
+	if err := k.store.Close(); err != nil {
+		k.Error(err)
+	}
 	for _, s := range []edge.Share{edge.SharePublish, edge.ShareRead, edge.ShareSubscription} {
 		if used, _ := k.broker.Budget().Usage(s); used != 0 {
 			k.Errorf("%d bytes of share %d did not come back", used, s)
 		}
 	}
+}
+
+// restart goes on with another broker on what the store holds.
+func (k *kit) restart(change func(*edge.Options)) {
+	k.Helper()
+	k.stop()
+	k.store = k.store.Reopen()
+	k.start(change)
 }
 
 func (k *kit) name(name string) edge.TopicName {

@@ -82,8 +82,18 @@ func (b *Broker) CreatePartitions(ctx context.Context, base TopicName, n int) er
 	return b.createPartitions(ctx, base, 0, n)
 }
 
-// declare notes a partition count for a name that nothing has.
+// declare notes a partition count for a name that nothing has. Meanwhile nobody can
+// open a plain topic of that name.
 func (b *Broker) declare(ctx context.Context, base TopicName, n int) error {
+	s, err := b.take(ctx, base, true)
+	if err != nil {
+		return err
+	}
+	if s.topic != nil {
+		b.putBack(base, s)
+		return fmt.Errorf("%w: %s", ErrExists, base)
+	}
+	defer b.release(base, s)
 	c := b.catalog
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -134,7 +144,11 @@ func (b *Broker) UpdatePartitions(ctx context.Context, base TopicName, n int) er
 		return err
 	}
 	c.change.Lock()
-	err = c.setPartitions(ctx, base, n)
+	if now, _ := c.partitions(base); n < now {
+		err = fmt.Errorf("%w: Desired partitions %d can't be less than the current partitions %d", ErrBadRequest, n, now)
+	} else {
+		err = c.setPartitions(ctx, base, n)
+	}
 	c.change.Unlock()
 	if err != nil {
 		return err

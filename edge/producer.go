@@ -88,7 +88,7 @@ func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions, end Producer
 	if err := t.broker.quotaRefusal(); err != nil {
 		return nil, fmt.Errorf("%w: cannot create producer on topic %s", err, t.name)
 	}
-	p := &Producer{topic: t, opts: o, name: o.Name, end: end, peer: peer, since: t.broker.opts.Clock(), schema: -1, epoch: -1}
+	p := &Producer{topic: t, opts: o, name: o.Name, end: end, peer: peer, since: t.broker.opts.Clock(), schema: -1, epoch: -1, last: -1}
 	if p.name == "" {
 		p.name = t.broker.producerName()
 	}
@@ -149,14 +149,10 @@ func (t *Topic) admitProducer(ctx context.Context, p *Producer) error {
 		t.mu.Unlock()
 		return err
 	}
-	if t.broker.opts.Deduplication || p.opts.Deduplicate {
-		p.seq = t.sequenceLocked(p.name)
-		p.last = p.seq.pushed
-	} else {
-		p.last = -1
-	}
 	t.used = time.Now()
-	err = t.accessLocked(p)
+	if err = t.accessLocked(p); err == nil {
+		t.useSequenceLocked(p)
+	}
 	becoming := p.becoming
 	t.mu.Unlock()
 	if err != nil || !becoming {
@@ -187,32 +183,6 @@ func (t *Topic) replaceLocked(p *Producer) error {
 	}
 }
 
-// maxSequences bounds the producer names that deduplication remembers for a topic.
-const maxSequences = 10_000
-
-func (t *Topic) sequenceLocked(name string) *sequence {
-	s := t.sequences[name]
-	if s == nil {
-		if len(t.sequences) >= maxSequences {
-			t.forgetSequenceLocked()
-		}
-		s = &sequence{pushed: -1, persisted: -1}
-		t.sequences[name] = s
-	}
-	return s
-}
-
-// forgetSequenceLocked drops a name that nobody uses now.
-func (t *Topic) forgetSequenceLocked() {
-	for name := range t.sequences {
-		if _, used := t.producers[name]; !used {
-			delete(t.sequences, name)
-			t.ledger.DropSequences([]string{name}, func(error) {})
-			return
-		}
-	}
-}
-
 // Publish hands a message to the ledger and never waits. done runs in line with the
 // answers to all other messages of the topic, on the store's goroutine. After
 // ErrGone, ErrStorage or ErrLedgerFailed nothing is to be answered: the producer is
@@ -233,7 +203,7 @@ func (p *Producer) Publish(m Message, done func(Receipt, error)) {
 		t.ledger.Barrier(func(error) { p.repeated(seq, &facts, done) })
 		return
 	}
-	m.Sequenced = seq != nil
+	m.Sequenced, m.Generated = seq != nil, p.generated()
 	t.ledger.Append(m, func(e Entry, err error) {
 		if err != nil {
 			t.failed(err)
@@ -312,12 +282,13 @@ func (t *Topic) failed(cause error) {
 		s.fallBack()
 	}
 	all := t.allProducersLocked()
-	t.queue = nil
+	t.queue, t.owner = nil, nil
 	t.broker.opts.Logger.Error("publishing failed, producers are closed and may come again",
 		"topic", t.name.String(), "producers", len(all), "error", cause)
 	for _, p := range all {
+		p.reason = fmt.Errorf("%w: %w", ErrStorage, cause)
 		t.removeProducerLocked(p)
-		p.end.Closed(fmt.Errorf("%w: %w", ErrStorage, cause))
+		p.end.Closed(p.reason)
 	}
 }
 
@@ -360,6 +331,9 @@ func (t *Topic) removeProducerLocked(p *Producer) {
 	}
 	p.closed = true
 	t.used = time.Now()
+	if p.seq != nil {
+		p.seq.let()
+	}
 	if t.producers[p.name] == p {
 		delete(t.producers, p.name)
 	}

@@ -36,6 +36,7 @@ type Topic struct {
 	subs      map[string]*Subscription
 	ending    []*Subscription // taken out of subs, their dispatch may still run
 	sequences map[string]*sequence
+	comings   int64 // of producers whose sequences count
 	state     topicState
 	failing   bool      // an append failed; Recover is in line
 	used      time.Time // when a client last came or went
