@@ -25,8 +25,11 @@ func (c *counters) out(messages, bytes int64) {
 	c.bytesOut.Add(bytes)
 }
 
-// rate remembers counts of about a minute ago, to say how fast they grow.
-type rate struct {
+// rate remembers counts of about a minute ago, to say how fast they grow. It takes
+// memory only once somebody has asked.
+type rate struct{ past atomic.Pointer[rateState] }
+
+type rateState struct {
 	mu       sync.Mutex
 	at, was  time.Time
 	now, old [4]int64
@@ -37,11 +40,15 @@ const rateWindow = time.Minute
 
 // per returns the growth per second of the given counts over the last minute or two.
 func (r *rate) per(t time.Time, counts [4]int64) (perSecond [4]float64) {
+	if r.past.Load() == nil {
+		r.past.CompareAndSwap(nil, &rateState{at: t, was: t})
+	}
+	return r.past.Load().per(t, counts)
+}
+
+func (r *rateState) per(t time.Time, counts [4]int64) (perSecond [4]float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.at.IsZero() {
-		r.at, r.was = t, t
-	}
 	if t.Sub(r.at) >= rateWindow {
 		r.was, r.old = r.at, r.now
 		r.at, r.now = t, counts
