@@ -41,7 +41,7 @@ const rateWindow = time.Minute
 // per returns the growth per second of the given counts over the last minute or two.
 func (r *rate) per(t time.Time, counts [4]int64) (perSecond [4]float64) {
 	if r.past.Load() == nil {
-		r.past.CompareAndSwap(nil, &rateState{at: t, was: t})
+		r.past.CompareAndSwap(nil, &rateState{at: t, was: t, now: counts, old: counts})
 	}
 	return r.past.Load().per(t, counts)
 }

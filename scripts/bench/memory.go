@@ -177,7 +177,7 @@ func watchPeak(ctx context.Context, working *sync.WaitGroup, p *peer) *atomic.In
 
 // idleTopics opens topics with one idle consumer each and prints what each costs.
 func idleTopics(wayside, folder string, n int) error {
-	p, d, err := memoryPeer(wayside, folder, "topics", "--set", "limits.memory=256MiB")
+	p, d, err := memoryPeer(wayside, folder, "topics", "--set", "limits.memory=64MiB")
 	if err != nil {
 		return err
 	}
