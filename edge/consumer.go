@@ -23,6 +23,7 @@ type Consumer struct {
 	unacked int   // messages delivered and not acknowledged, kinds that share
 	blocked bool  // at the unacked limit
 	told    bool  // has been told whether it is the active one
+	ended   bool  // has been told of the topic's end
 	gone    bool  // has left
 	epoch   int64 // consumer epoch, −1 if it has none
 

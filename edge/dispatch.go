@@ -325,15 +325,17 @@ func unackedOf(e *Entry, rest []uint64) int {
 	return min(ones(rest), int(e.Facts.Messages))
 }
 
-// tellEndLocked tells the consumers of a terminated topic, once, that all is
+// tellEndLocked tells the consumers of a terminated topic, each once, that all is
 // acknowledged.
 func (s *Subscription) tellEndLocked(v *view) {
-	if s.ended || !s.topic.terminatedNow.Load() || s.cursor.Backlog(v.spans) > 0 {
+	if !s.topic.terminatedNow.Load() || s.cursor.Backlog(v.spans) > 0 {
 		return
 	}
-	s.ended = true
 	for _, c := range s.consumers {
-		c.recv.EndReached()
+		if !c.ended {
+			c.ended = true
+			c.recv.EndReached()
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -74,14 +75,18 @@ const quietAtOnce = 10
 // openQuiet opens topics that nobody uses and that hold most acknowledged data: the
 // next round trims them, and later they are unloaded again.
 func (b *Broker) openQuiet() {
-	records := b.store.Records()
 	acked := func(r *TopicRecord) int64 { return r.Bytes - r.LiveBytes }
-	slices.SortFunc(records, func(x, y TopicRecord) int { return cmp.Compare(acked(&y), acked(&x)) })
-	for i := range records[:min(len(records), quietAtOnce)] {
-		if r := &records[i]; acked(r) > 0 {
-			if _, err := b.Open(b.run, r.Name, false); err != nil {
-				b.opts.Logger.Warn("a quiet topic cannot be opened for trimming", "topic", r.Name.String(), "error", err)
-			}
+	b.mu.Lock()
+	open := maps.Clone(b.open)
+	b.mu.Unlock()
+	quiet := slices.DeleteFunc(b.store.Records(), func(r TopicRecord) bool {
+		return acked(&r) <= 0 || open[r.Name] != nil
+	})
+	slices.SortFunc(quiet, func(x, y TopicRecord) int { return cmp.Compare(acked(&y), acked(&x)) })
+	for i := range quiet[:min(len(quiet), quietAtOnce)] {
+		name := quiet[i].Name
+		if _, err := b.Open(b.run, name, false); err != nil {
+			b.opts.Logger.Warn("a quiet topic cannot be opened for trimming", "topic", name.String(), "error", err)
 		}
 	}
 }

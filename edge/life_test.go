@@ -3,6 +3,8 @@ package edge_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -283,5 +285,63 @@ func TestNobodyIsAdmittedToATopicThatWasTerminatedMeanwhile(t *testing.T) {
 	}
 	if err := recv(t, ended); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestPropertiesThatDoNotFitTheStateAreRefused(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("properties")
+	set := func(value string) error {
+		return topic.ChangeProperties(t.Context(), func(p map[string]string) { p["k"] = value })
+	}
+	if err := set("v"); err != nil {
+		t.Fatal(err)
+	}
+	if err := set(strings.Repeat("\x00", 12<<10)); !errors.Is(err, edge.ErrLimit) { // six bytes each in JSON
+		t.Fatalf("it got %v", err)
+	}
+	if got := topic.Properties()["k"]; got != "v" {
+		t.Fatalf("the property is %q", got)
+	}
+	if _, err := topic.AddProducer(t.Context(), edge.ProducerOptions{Access: edge.AccessExclusive}, &end{}, &peer{}); err != nil {
+		t.Fatalf("the state cannot be saved any more: %v", err)
+	}
+}
+
+func TestTheEndIsToldOnceToEachConsumer(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("once")
+	if _, err := k.broker.Terminate(t.Context(), topic.Name()); err != nil {
+		t.Fatal(err)
+	}
+	told := func(in *inbox) func() bool {
+		return func() bool { in.mu.Lock(); defer in.mu.Unlock(); return in.ended > 0 }
+	}
+	_, first := k.subscribe(topic, subscription("s", edge.Shared))
+	eventually(t, "the first is told", told(first))
+	_, second := k.subscribe(topic, subscription("s", edge.Shared))
+	eventually(t, "the second is told", told(second))
+	if first.ended != 1 {
+		t.Fatalf("the first was told %d times", first.ended)
+	}
+}
+
+// A topic that is in use anyway takes no turn of those that are opened to be trimmed.
+func TestQuietTopicsAreOpenedForTrimming(t *testing.T) {
+	k := newKit(t, func(o *edge.Options) { o.KeepAcked = 0 })
+	for i := range 12 {
+		topic := k.topic(fmt.Sprint("t", i))
+		p, _ := k.producer(topic, edge.ProducerOptions{})
+		k.publishAll(p, messages(20-i, nil)...)
+		p.Close(nil)
+		if i == 11 {
+			if err := k.broker.Unload(t.Context(), topic.Name()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	k.broker.Sweep(0)
+	if n := len(k.broker.OpenTopics()); n != 12 {
+		t.Fatalf("%d topics are open", n)
 	}
 }

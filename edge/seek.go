@@ -92,7 +92,9 @@ func (s *Subscription) reset(next Position, rest []uint64, done func(error)) {
 	s.cursor.Reset(s.topic.ledger.Spans(), next, rest)
 	s.dispatch.clear()
 	s.generation++
-	s.ended = false
+	for _, c := range s.consumers {
+		c.ended = false
+	}
 	if !s.durable {
 		s.keptUntil = time.Now().Add(keptSeek)
 	}

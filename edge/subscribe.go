@@ -125,6 +125,7 @@ func (t *Topic) CreateSubscription(ctx context.Context, name string, at Position
 		defer t.mu.Unlock()
 		return fmt.Errorf("%w: Subscription already exists for topic", ErrExists)
 	}
+	t.used = time.Now()
 	s, err := t.makeSubscriptionLocked(&o)
 	if err == nil {
 		s.cursor.Reset(t.ledger.Spans(), at, nil)

@@ -61,7 +61,6 @@ type Subscription struct {
 	follow     *Subscription // only up to its mark-delete, nil for all
 	paused     string        // why new entries are not dispatched, for stats
 	keptUntil  time.Time     // of a sought non-durable position without consumers
-	ended      bool          // EndReached has been told
 	average    float64       // messages per entry, to read what permits allow
 	lastMove   atomic.Int64
 	lastAck    atomic.Int64
@@ -165,7 +164,6 @@ func (s *Subscription) joinLocked(c *Consumer) error {
 	s.consumers = slices.Insert(s.consumers, i, c)
 	s.dispatch.seated(s)
 	s.keptUntil = time.Time{}
-	s.ended = false
 	return nil
 }
 

@@ -6,9 +6,9 @@ import (
 	"maps"
 )
 
-// maxTopicProperties bounds a topic's properties in bytes, so that they fit the state
-// that a ledger keeps (64 KiB as JSON).
-const maxTopicProperties = 16 << 10
+// maxTopicProperties bounds a topic's properties in bytes as JSON, so that they fit the
+// state that a ledger keeps, and other things beside them.
+const maxTopicProperties = MaxProperties / 2
 
 // Properties are what administrators noted with the topic. The map is a copy.
 func (t *Topic) Properties() map[string]string {
@@ -30,11 +30,7 @@ func (t *Topic) ChangeProperties(ctx context.Context, change func(map[string]str
 		next = map[string]string{}
 	}
 	change(next)
-	size := 0
-	for k, v := range next {
-		size += len(k) + len(v)
-	}
-	if size > maxTopicProperties {
+	if size := len((&topicState{Properties: next}).encode()); size > maxTopicProperties {
 		defer t.mu.Unlock()
 		return fmt.Errorf("%w: properties of topic %s take %d bytes, at most %d", ErrLimit, t.name, size, maxTopicProperties)
 	}
