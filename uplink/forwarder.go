@@ -45,6 +45,7 @@ type forwarder struct {
 	gateWake <-chan struct{}
 	gateAt   time.Time
 	pace     time.Time // no send before: rate limit
+	flushAt  time.Time // when the open batch is flushed, zero for not
 	watchdog watchdog
 	suspect  uint64    // index at the head when the cloud last refused something
 	strikes  int       // how often in a row

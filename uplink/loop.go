@@ -146,6 +146,7 @@ func (f *forwarder) work(now time.Time) {
 	f.unpack(now)
 	for {
 		f.line.hold = now.Before(f.pace)
+		f.line.patient = !f.flushAt.IsZero() && !now.Before(f.flushAt)
 		s := f.line.next()
 		if s.do == doWait && f.line.starved && f.unpack(now) {
 			continue
@@ -156,10 +157,19 @@ func (f *forwarder) work(now time.Time) {
 		now = time.Now()
 	}
 	f.settle()
+	switch {
+	case !f.line.linger:
+		f.flushAt = time.Time{}
+	case f.flushAt.IsZero():
+		f.flushAt = now.Add(lingering)
+	}
 	if f.starved.Swap(f.line.starved) != f.line.starved {
 		f.seat.consumer.Wake()
 	}
 }
+
+// lingering is how long a full batch at the end of what is there waits for a next one.
+const lingering = 20 * time.Millisecond
 
 // settle tells the core what has been settled. It rides along with other commits: after
 // a crash it is sent again, and dropped by the cloud.

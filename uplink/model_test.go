@@ -209,6 +209,7 @@ func (w *modelWorld) send(s step) {
 
 // work lets the client take up a flush, and the parking topic answer.
 func (w *modelWorld) work() {
+	w.p.patient = w.p.patient || w.p.linger
 	if w.client != nil && w.client.asked {
 		w.client.asked = false
 		w.client.flush()

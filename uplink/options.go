@@ -96,7 +96,7 @@ func DefaultOptions() Options {
 		WindowMessages:      1000,
 		WindowBytes:         192 << 10,
 		BatchMessages:       200,
-		BatchBytes:          48 << 10,
+		BatchBytes:          32 << 10,
 		MaxMessageSize:      5 << 20,
 		ReceiptTimeout:      20 * time.Second,
 		ConnectTimeout:      5 * time.Second,

@@ -22,7 +22,9 @@ type planner struct {
 	open    int       // messages in a full batch that waits for the next message
 	closing bool      // flushed
 	parking bool      // the head is on its way to the parking topic
-	hold    bool      // stopping: nothing new is sent
+	hold    bool      // nothing new is sent
+	linger  bool      // an open batch is all that is left: more may come that closes it
+	patient bool      // it was waited for long enough
 	starved bool      // a planned batch waits for messages of which the core has more
 	dirty   bool      // the plan has to be synced
 	saving  bool      // a sync is under way
@@ -60,7 +62,7 @@ type step struct {
 // next decides. A step counts as done, except that save waits for saved, open for
 // opened, and park for parked.
 func (p *planner) next() step {
-	p.starved = false
+	p.starved, p.linger = false, false
 	if p.dirty && !p.saving && p.session != nil {
 		return p.startSave()
 	}
@@ -84,12 +86,18 @@ func (p *planner) startSave() step {
 	return step{do: doSave}
 }
 
-// drain waits until nothing is unanswered. A full batch is flushed once it is all that
-// is left: batches that came in its place meanwhile would have closed it.
+// drain waits until nothing is unanswered. A full batch that is all that is left has
+// to be flushed, after which nothing may follow until its receipt; so it is given a
+// moment in which the next batch may come and close it.
 func (p *planner) drain() step {
-	if p.open > 0 && p.window.unanswered == p.open {
+	switch {
+	case p.open == 0 || p.window.unanswered > p.open:
+		return step{}
+	case p.hold || p.patient:
 		p.open, p.closing = 0, true
 		return step{do: doFlush}
+	case !p.saving && !p.dirty:
+		p.linger = true
 	}
 	return step{}
 }
@@ -159,7 +167,7 @@ func (p *planner) sendBatch(s *segment) step {
 	}
 	short := n < p.session.count
 	p.window.send(n)
-	p.batches, p.closing, p.open = true, short, n
+	p.batches, p.closing, p.open, p.patient = true, short, n, false
 	if short {
 		p.open = 0
 	}
