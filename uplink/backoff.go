@@ -51,3 +51,11 @@ func (r *ration) pause(now time.Time) time.Duration {
 	}
 	return max(0, r.times[0].Add(r.span).Sub(now))
 }
+
+// later is the second of two moments.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

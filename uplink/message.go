@@ -170,3 +170,17 @@ func (f *forwarder) properties(it *item) map[string]string {
 	}
 	return all
 }
+
+// unacked is what the core took permits for.
+func unacked(d *edge.Delivery) int {
+	if d.Rest == nil {
+		return int(d.Entry.Facts.Messages)
+	}
+	n := 0
+	for i := range int(d.Entry.Facts.Messages) {
+		if i/64 < len(d.Rest) && d.Rest[i/64]&(1<<(i%64)) != 0 {
+			n++
+		}
+	}
+	return n
+}

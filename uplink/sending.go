@@ -6,8 +6,12 @@ import (
 
 	"github.com/apache/pulsar-client-go/pulsar"
 
+	"wayside/edge"
 	"wayside/wire"
 )
+
+// memoryRetry is when to look again for memory that others hold.
+const memoryRetry = 200 * time.Millisecond
 
 // unpack opens entries into the line as long as the window has room. It reports
 // whether it did.
@@ -45,7 +49,7 @@ func (f *forwarder) takeMemory(h *held, m *wire.Message, now time.Time) bool {
 	if m.Compression == 0 || more <= 0 || more > int64(f.up.o.MaxMessageSize) {
 		return true
 	}
-	g, ok := f.up.broker.Budget().TryTake(shareOfWindows, more)
+	g, ok := f.up.broker.Budget().TryTake(edge.ShareUplink, more)
 	if !ok && !f.line.window.empty() {
 		f.thirsty = now.Add(memoryRetry)
 		return false
