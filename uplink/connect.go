@@ -42,7 +42,7 @@ func (f *forwarder) connect(by identity, now time.Time) bool {
 	ok, pause, changed := f.up.link.gate.enter(now)
 	if !ok {
 		f.gateWake, f.gateAt = changed, now.Add(pause)
-		f.setGated(now)
+		f.setGated()
 		return false
 	}
 	f.gateWake, f.opening = nil, true
@@ -102,7 +102,10 @@ func (f *forwarder) openFailed(err error, since, now time.Time) {
 	name, _ := serverError(err.Error())
 	kind := classify(err)
 	switch {
-	case kind == credentials || denied && name == "":
+	case denied && name == "":
+		reason = wordsOf("AuthenticationError") + " (" + hint + ")"
+		fallthrough
+	case kind == credentials:
 		link.gate.failed(now, since, true, reason)
 		f.wait(now, 0, Refused, reason)
 	case kind == refused || kind == poison:

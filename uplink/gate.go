@@ -20,6 +20,7 @@ type gate struct {
 	until    time.Time // no try before
 	shutAt   time.Time
 	reason   string
+	refused  bool          // the cloud answered, and does not accept who we are
 	changed  chan struct{} // closed when waiting forwarders shall ask again
 	progress time.Time     // of the last receipt
 }
@@ -68,7 +69,7 @@ func (g *gate) failed(now, since time.Time, refused bool, reason string) {
 	if refused {
 		most = g.mostRefused
 	}
-	g.shut, g.probing, g.shutAt, g.reason = true, false, now, reason
+	g.shut, g.probing, g.shutAt, g.reason, g.refused = true, false, now, reason, refused
 	g.until = now.Add(max(g.back.next(most), g.ration.pause(now)))
 	g.wakeLocked()
 }
@@ -108,11 +109,15 @@ func (g *gate) quietSince(t time.Time) bool {
 	return g.progress.Before(t)
 }
 
-// state tells when the next try is due and why it waits; ok is true when all may pass.
-func (g *gate) state() (ok bool, until time.Time, reason string) {
+// trouble tells why nobody may pass, "" when that is not so or not known, and when the
+// next try is due.
+func (g *gate) trouble() (reason string, refused bool, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.shut, g.until, g.reason
+	if !g.shut {
+		return "", false, time.Time{}
+	}
+	return g.reason, g.refused, g.until
 }
 
 func (g *gate) wakeLocked() {

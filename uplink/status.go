@@ -97,12 +97,16 @@ func (f *forwarder) set(state State, reason string) {
 func (s State) trouble() bool { return s == BackingOff || s == Refused || s == Waiting }
 
 // setGated tells why a topic waits for the link.
-func (f *forwarder) setGated(now time.Time) {
-	ok, until, reason := f.up.link.gate.state()
-	if ok || reason == "" {
+func (f *forwarder) setGated() {
+	reason, refused, until := f.up.link.gate.trouble()
+	if reason == "" {
 		return
 	}
-	f.set(BackingOff, reason)
+	state := BackingOff
+	if refused {
+		state = Refused
+	}
+	f.set(state, reason)
 	f.mu.Lock()
 	f.report.until = until
 	f.mu.Unlock()

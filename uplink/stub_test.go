@@ -2,6 +2,7 @@ package uplink
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,8 @@ import (
 
 // stub plays a cloud with deduplication by script, in this process.
 type stub struct {
-	l       *wiretest.Listener
+	l       net.Listener
+	scheme  string
 	running sync.WaitGroup
 
 	mu         sync.Mutex
@@ -26,6 +28,8 @@ type stub struct {
 	names      map[string]*wiretest.Peer // owner of topic and producer name
 	accepts    int
 	creations  int
+	shown      []string // method and data of each login
+	deny       string   // why logins are refused, "" lets all in
 	partitions uint32
 	schemas    []*pulsarpb.Schema
 	largest    int32                                                    // message size told to clients, 0 for the default
@@ -70,12 +74,16 @@ const (
 )
 
 func startStub(t *testing.T) *stub {
-	l, err := wiretest.Listen(time.Hour)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startStubOn(t, l, "pulsar")
+}
+
+func startStubOn(t *testing.T, l net.Listener, scheme string) *stub {
 	s := &stub{
-		l: l, changed: make(chan struct{}), peers: map[*wiretest.Peer]struct{}{},
+		l: l, scheme: scheme, changed: make(chan struct{}), peers: map[*wiretest.Peer]struct{}{},
 		topics: map[string]*stubTopic{}, names: map[string]*wiretest.Peer{},
 	}
 	s.running.Go(s.accept)
@@ -83,14 +91,15 @@ func startStub(t *testing.T) *stub {
 	return s
 }
 
-func (s *stub) url() string { return "pulsar://" + s.l.Addr() }
+func (s *stub) url() string { return s.scheme + "://" + s.l.Addr().String() }
 
 func (s *stub) accept() {
 	for {
-		p, err := s.l.Accept()
+		conn, err := s.l.Accept()
 		if err != nil {
 			return
 		}
+		p := wiretest.NewPeer(conn, time.Hour)
 		s.mu.Lock()
 		s.accepts++
 		s.peers[p] = struct{}{}
@@ -105,12 +114,12 @@ func (s *stub) stop() {
 	s.running.Wait()
 }
 
-// cut resets all connections.
+// cut ends all connections.
 func (s *stub) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for p := range s.peers {
-		p.Reset() //nolint:errcheck // it may be gone already
+		p.Close()
 	}
 }
 
@@ -150,6 +159,13 @@ func (c *stubConn) handle(got *wiretest.Received) error {
 	c.mu.Unlock()
 	switch got.GetType() {
 	case pulsarpb.BaseCommand_CONNECT:
+		c.mu.Lock()
+		c.shown = append(c.shown, got.GetConnect().GetAuthMethodName()+" "+string(got.GetConnect().GetAuthData()))
+		deny := c.deny
+		c.mu.Unlock()
+		if deny != "" {
+			return c.p.Send(&pulsarpb.CommandError{RequestId: proto.Uint64(0), Error: pulsarpb.ServerError_AuthenticationError.Enum(), Message: &deny})
+		}
 		if largest == 0 {
 			largest = wire.DefaultMaxMessageSize
 		}
@@ -163,7 +179,7 @@ func (c *stubConn) handle(got *wiretest.Received) error {
 		})
 	case pulsarpb.BaseCommand_LOOKUP:
 		return c.p.Send(&pulsarpb.CommandLookupTopicResponse{
-			BrokerServiceUrl: proto.String(c.url()), Authoritative: proto.Bool(true),
+			BrokerServiceUrl: proto.String(c.url()), BrokerServiceUrlTls: proto.String(c.url()), Authoritative: proto.Bool(true),
 			Response: pulsarpb.CommandLookupTopicResponse_Connect.Enum(), RequestId: got.GetLookupTopic().RequestId,
 		})
 	case pulsarpb.BaseCommand_PRODUCER:

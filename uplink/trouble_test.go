@@ -164,9 +164,9 @@ func TestGateOpensWithAReceipt(t *testing.T) {
 		}
 		// A topic that lost the old connection says so late: that is no news.
 		g.failed(time.Now(), time.Now(), false, "gone again")
-		_, until, _ := g.state()
+		_, _, until := g.trouble()
 		g.failed(time.Now(), begin, false, "old")
-		if _, now, reason := g.state(); now != until || reason != "gone again" {
+		if reason, _, now := g.trouble(); now != until || reason != "gone again" {
 			t.Errorf("%v, %s", now.Sub(until), reason)
 		}
 		if d := time.Until(until); d > time.Second {
@@ -183,7 +183,7 @@ func TestGateNeedsAReceipt(t *testing.T) {
 		for range 60 {
 			now := time.Now()
 			g.failed(now, now, false, "closed")
-			_, until, _ := g.state()
+			_, _, until := g.trouble()
 			longest = max(longest, until.Sub(now))
 			time.Sleep(until.Sub(now))
 			g.passed()
