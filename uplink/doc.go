@@ -28,6 +28,15 @@
 // the receipt of that very send settles a message; "duplicate" counts for those that
 // an earlier session may have brought there.
 //
+// # What does not pass
+//
+// The official client cannot mark a value as null: a tombstone arrives empty. It cannot
+// mark a key as binary: such a key arrives as its base64. A delayed message loses its
+// schema version, and a batch its ordering key, though each message in it keeps its
+// own. Entries that are encrypted end to end, chunked, or cannot be opened are parked.
+// A cloud topic with partitions is refused: a partition has to be named, as the
+// mirrored partitions of a local topic do.
+//
 // # Who runs
 //
 // A forwarder has a goroutine while it has something to do, and none while it is idle.

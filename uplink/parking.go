@@ -101,7 +101,7 @@ func (p *parker) close() {
 }
 
 // entry is what is parked: a message by itself; an entry whole, with its own header if
-// it is only encrypted, or as the payload of a new one if it cannot be read.
+// a client can still read it, or as the payload of a new one if nobody can.
 func (p *parker) entry(it *item, name string) ([]byte, error) {
 	e := &it.held.delivery.Entry
 	meta := &pulsarpb.MessageMetadata{}
@@ -109,7 +109,7 @@ func (p *parker) entry(it *item, name string) ([]byte, error) {
 	switch {
 	case !it.whole:
 		p.describe(meta, it)
-	case e.Facts.Encrypted:
+	case e.Facts.Encrypted || e.Facts.Chunk.IsChunk():
 		m, err := wire.ParseMessage(e.Data)
 		if err != nil {
 			return nil, err

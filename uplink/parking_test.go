@@ -117,6 +117,22 @@ func TestSealedAndBrokenAreParked(t *testing.T) {
 	}
 }
 
+// Chunks are set aside as they are, so that a client can put them together.
+func TestChunksAreParked(t *testing.T) {
+	r := newRig(t, nil)
+	for i := range int32(2) {
+		r.put("in-a", &pulsarpb.MessageMetadata{Uuid: proto.String("u"), NumChunksFromMsg: proto.Int32(2), ChunkId: &i, TotalChunkMsgSize: proto.Int32(8)},
+			edge.Facts{Chunk: edge.Chunk{UUID: "u", ID: i, Of: 2}}, []byte("half"))
+	}
+	r.publish("in-a", 0, 1)
+	r.expect("out-a", 1)
+	for i, m := range r.parked(2) {
+		if !m.IsChunk() || m.ChunkID != int32(i) || string(m.Payload) != "half" {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
 // The cloud refuses a message with an error that the client keeps to itself.
 func TestRefusedMessageIsParked(t *testing.T) {
 	r := newRig(t, nil)

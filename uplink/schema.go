@@ -56,6 +56,9 @@ func (s *schemas) find(version []byte) (object pulsar.Schema, group, family stri
 		clear(s.known)
 	}
 	made := s.look(version)
+	if s.known == nil {
+		s.known = map[string]schemaOf{}
+	}
 	s.known[string(version)] = made
 	return made.object, made.group, made.family
 }
