@@ -102,6 +102,10 @@ func (g *group) breadth() (n int64) {
 // cursorBytes is what a cursor is expected to take with the path to it.
 const cursorBytes = 2 * pageSize
 
+// sweepsWhenFull is how many steps of giving pages back a group waits for before its
+// appends are refused.
+const sweepsWhenFull = 16
+
 // space makes sure that what the appends need is written space, or refuses them. All
 // else may use the reserve.
 func (g *group) space() error {
@@ -116,6 +120,14 @@ func (g *group) space() error {
 		return nil
 	}
 	err := g.store.makeRoom(int64(g.appends), g.breadth())
+	for range sweepsWhenFull {
+		if !errors.Is(err, edge.ErrStoreFull) || !g.store.sweeping {
+			break
+		}
+		if err = g.store.sweep(); err == nil {
+			err = g.store.makeRoom(int64(g.appends), g.breadth())
+		}
+	}
 	if errors.Is(err, edge.ErrStoreFull) {
 		g.full = err
 		g.store.hurry()

@@ -21,7 +21,7 @@ func TestPowerCut(t *testing.T) {
 	if err != nil {
 		t.Skip("strace is not installed")
 	}
-	cuts := envNumber("WAYSIDE_POWER_CUTS", 150)
+	cuts := envNumber("WAYSIDE_POWER_CUTS", 80)
 	seed := uint64(envNumber("WAYSIDE_POWER_SEED", 1))
 	const perRecord = 2000
 	for round := uint64(0); cuts > 0; round++ {

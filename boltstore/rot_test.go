@@ -21,7 +21,7 @@ func TestRottenPages(t *testing.T) {
 	clean := o.Path
 	r := rand.New(rand.NewPCG(uint64(envNumber("WAYSIDE_ROT_SEED", 1)), 0))
 	total, worst := 0, 1000
-	rounds := envNumber("WAYSIDE_ROT_ROUNDS", 60)
+	rounds := envNumber("WAYSIDE_ROT_ROUNDS", 40)
 	for range rounds {
 		o.Path = copyDir(t, clean)
 		edit(t, mainPath(t, o.Path), func(b []byte) []byte { return rot(r, b) })
@@ -76,7 +76,7 @@ func TestRottenWhileOpen(t *testing.T) {
 	stored := template(t, o)
 	clean := o.Path
 	r := rand.New(rand.NewPCG(2, 0))
-	for range envNumber("WAYSIDE_ROT_ROUNDS", 60) / 2 {
+	for range envNumber("WAYSIDE_ROT_ROUNDS", 40) / 2 {
 		o.Path = copyDir(t, clean)
 		s, err := Open(o)
 		if err != nil {

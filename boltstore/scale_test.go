@@ -46,11 +46,14 @@ func openMany(t testing.TB, s *Store, n int) []edge.Ledger {
 // TestManyTopics holds what ten thousand topics cost: little memory when they are only
 // known, about a kilobyte each when they are open, and a start that reads one bucket.
 func TestManyTopics(t *testing.T) {
-	const n = 10_000
+	n := int64(10_000)
+	if raced {
+		n = 1000
+	}
 	o := DefaultOptions()
 	o.Path = t.TempDir()
 	s := mustOpen(t, o)
-	leds := openMany(t, s, n)
+	leds := openMany(t, s, int(n))
 	for i, l := range leds {
 		l.Append(edge.Message{Facts: edge.Facts{Messages: 1}, Data: fmt.Append(nil, i)}, func(_ edge.Entry, err error) {
 			if err != nil {
@@ -67,7 +70,7 @@ func TestManyTopics(t *testing.T) {
 	s = mustOpen(t, o)
 	took := time.Since(start)
 	known := (heap() - before) / n
-	leds = openMany(t, s, n)
+	leds = openMany(t, s, int(n))
 	open := (heap() - before) / n
 	t.Logf("%d topics: open in %v; %d bytes each known, %d open", n, took, known, open)
 	records := s.Records()
@@ -76,7 +79,7 @@ func TestManyTopics(t *testing.T) {
 			t.Fatalf("record %+v", r)
 		}
 	}
-	if len(records) != n {
+	if len(records) != int(n) {
 		t.Fatalf("%d records", len(records))
 	}
 	if known > 700 {
@@ -131,14 +134,14 @@ func countEntries(t testing.TB, l edge.Ledger) (n int) {
 
 // TestMillionEntries opens a store of a million entries: nothing is kept per entry.
 func TestMillionEntries(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a million entries")
+	n := int64(1_000_000)
+	if raced {
+		n = 50_000
 	}
-	const n = 1_000_000
 	o := DefaultOptions()
 	o.Path = t.TempDir()
 	s := mustOpen(t, o)
-	appendMany(t, mustLedger(t, s, "a", "c"), n)
+	appendMany(t, mustLedger(t, s, "a", "c"), int(n))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +154,7 @@ func TestMillionEntries(t *testing.T) {
 	}
 	s = mustOpen(t, o)
 	l := mustLedger(t, s, "a")
-	if e := mustAppend(t, l, "one more")[0]; e.Index != n {
+	if e := mustAppend(t, l, "one more")[0]; e.Index != uint64(n) {
 		t.Fatalf("index %d", e.Index)
 	}
 	opened := lap()
@@ -162,7 +165,7 @@ func TestMillionEntries(t *testing.T) {
 		t.Fatalf("found %v %v %v", at, ok, err)
 	}
 	found := lap()
-	if got := countEntries(t, l); got != n+1 {
+	if got := countEntries(t, l); got != int(n)+1 {
 		t.Fatalf("%d entries", got)
 	}
 	read := lap()

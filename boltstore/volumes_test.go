@@ -183,7 +183,7 @@ func TestPinnedSpace(t *testing.T) {
 	l := mustLedger(t, s, "a", "c")
 	var pinned []edge.Entry
 	state := edge.CursorState{MarkDelete: l.Spans().Start()}
-	for written := 0; written < 20<<20; written += 200 << 10 {
+	for written := 0; written < 12<<20; written += 200 << 10 {
 		entries := fillOrWait(t, l)
 		pinned = append(pinned, entries[7])
 		for _, e := range entries {
