@@ -146,7 +146,7 @@ func (t *Topic) findSubscription(o *SubscribeOptions) (s *Subscription, made boo
 		return nil, false, nil, err
 	}
 	if s = t.subs[o.Name]; s == nil {
-		if s, err = t.makeSubscriptionLocked(o); err != nil {
+		if s, err = t.makeSubscriptionLocked(o, o.start); err != nil {
 			return nil, false, nil, err
 		}
 		made = true

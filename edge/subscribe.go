@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// makeSubscriptionLocked puts a new subscription into the topic, paused until its
-// first state is durable. t.mu is held.
-func (t *Topic) makeSubscriptionLocked(o *SubscribeOptions) (*Subscription, error) {
+// makeSubscriptionLocked puts a new subscription into the topic, at the place that
+// start gives to its cursor, paused until its first state is durable. t.mu is held.
+func (t *Topic) makeSubscriptionLocked(o *SubscribeOptions, start func(*Cursor, Spans)) (*Subscription, error) {
 	switch {
 	case o.Durable && !o.AutoSubscribe:
 		return nil, fmt.Errorf("%w: Subscription does not exist", ErrSubscriptionNotFound)
@@ -18,13 +18,7 @@ func (t *Topic) makeSubscriptionLocked(o *SubscribeOptions) (*Subscription, erro
 	spans := t.ledger.Spans()
 	c := NewCursor(CursorState{MarkDelete: spans.End()}, spans)
 	c.SetProperties(o.Properties)
-	if o.Durable {
-		if o.Initial == InitialEarliest {
-			c.Reset(spans, Earliest, nil)
-		}
-	} else {
-		startAt(c, spans, o)
-	}
+	start(c, spans)
 	s := newSubscription(t, o.Name, o.Durable, c)
 	s.pause = make(chan struct{})
 	t.subs[o.Name] = s
@@ -32,12 +26,14 @@ func (t *Topic) makeSubscriptionLocked(o *SubscribeOptions) (*Subscription, erro
 	return s, nil
 }
 
-// startAt places a non-durable cursor (protocol 3.12): the start's own entry is
-// delivered; a start beyond the end goes by the initial position, but exactly one
-// beyond the last entry is the end.
-func startAt(c *Cursor, s Spans, o *SubscribeOptions) {
+// start places a new cursor, which stands at the end (protocol 3.12). Of one that is not
+// durable the start's own entry is delivered; a start beyond the end goes by the initial
+// position, but exactly one beyond the last entry is the end.
+func (o *SubscribeOptions) start(c *Cursor, s Spans) {
 	switch {
-	case o.Start == nil:
+	case o.Durable && o.Initial == InitialEarliest:
+		c.Reset(s, Earliest, nil)
+	case o.Durable || o.Start == nil:
 	case !s.End().Next().Less(*o.Start):
 		c.Reset(s, *o.Start, nil)
 	case o.Initial == InitialEarliest:
@@ -126,10 +122,7 @@ func (t *Topic) CreateSubscription(ctx context.Context, name string, at Position
 		return fmt.Errorf("%w: Subscription already exists for topic", ErrExists)
 	}
 	t.used = time.Now()
-	s, err := t.makeSubscriptionLocked(&o)
-	if err == nil {
-		s.cursor.Reset(t.ledger.Spans(), at, nil)
-	}
+	s, err := t.makeSubscriptionLocked(&o, func(c *Cursor, s Spans) { c.Reset(s, at, nil) })
 	t.mu.Unlock()
 	if err != nil {
 		return err
