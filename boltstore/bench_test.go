@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -176,4 +177,31 @@ func BenchmarkRead(b *testing.B) {
 		next = batch.Entries[len(batch.Entries)-1].Position.Next()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(entries), "ns/entry")
+}
+
+// BenchmarkPublishers has many publishers that wait for each receipt.
+func BenchmarkPublishers(b *testing.B) {
+	for _, n := range []int{1, 16, 256} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			o := DefaultOptions()
+			o.Path = b.TempDir()
+			s := mustOpen(b, o)
+			l := mustLedger(b, s, "a", "sub")
+			warm(b, l)
+			b.SetParallelism(max(1, n/runtime.GOMAXPROCS(0)))
+			before := s.Stats().Commits
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				m := edge.Message{Facts: edge.Facts{Producer: "bench", Messages: 1, Publish: 1}, Data: make([]byte, 1024)}
+				done := make(chan error, 1)
+				for pb.Next() {
+					l.Append(m, func(_ edge.Entry, err error) { done <- err })
+					if err := <-done; err != nil {
+						b.Error(err)
+					}
+				}
+			})
+			b.ReportMetric(float64(b.N)/float64(s.Stats().Commits-before), "messages/commit")
+		})
+	}
 }

@@ -40,6 +40,7 @@ func (s *Store) commitGroup() {
 	}
 	ops, saves := s.queue.take(s.opts.GroupBytes, s.opts.SaveInterval)
 	s.newGroup(ops, saves).run()
+	clear(ops) // the line shares the array, and would keep what is done
 	if s.groups++; s.groups%choreEvery == 0 {
 		s.chore()
 	}

@@ -248,7 +248,7 @@ func (g *group) attempt() error {
 }
 
 func (g *group) begin() (err error) {
-	g.store.resetArena()
+	g.store.resetArena(g.appends)
 	g.tx, err = g.store.main.db.Begin(true)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
@@ -258,11 +258,11 @@ func (g *group) begin() (err error) {
 
 // resetArena frees the last transaction's values for use by the next. A large one,
 // made for a large message, is given back.
-func (s *Store) resetArena() {
+func (s *Store) resetArena(expected int) {
 	if cap(s.arena) > 2*s.opts.GroupBytes {
 		s.arena = nil
 	}
-	s.arena = s.arena[:0]
+	s.arena = slices.Grow(s.arena[:0], expected)
 }
 
 func (g *group) apply() error {
