@@ -46,6 +46,8 @@ type forwarder struct {
 	gateAt   time.Time
 	pace     time.Time // no send before: rate limit
 	flushAt  time.Time // when the open batch is flushed, zero for not
+	saveAt   time.Time // when saving the plan is tried again, zero for not
+	parkSaid time.Time // when a parked message was last logged
 	watchdog watchdog
 	suspect  uint64    // index at the head when the cloud last refused something
 	strikes  int       // how often in a row
@@ -191,7 +193,7 @@ func (f *forwarder) unseated() {
 		}
 	}
 	f.take(nil)
-	f.upTo, f.flow = nil, 0
+	f.upTo, f.flow, f.saveAt = nil, 0, time.Time{}
 }
 
 // take sets the seat, also for those who ask for status.

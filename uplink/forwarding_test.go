@@ -1,6 +1,7 @@
 package uplink
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -323,4 +324,26 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%v", s)
 		}
 	})
+}
+
+// Nothing leaves before the plan that it leaves by is durable.
+func TestNothingLeavesUnsaved(t *testing.T) {
+	r := newRig(t, nil)
+	r.cloud.set(func() { r.cloud.refuse = deny(pulsarpb.ServerError_ServiceNotReady) })
+	r.publish("in-a", 0, 300)
+	r.store.Fail(errors.New("the disk is gone"))
+	r.cloud.set(func() { r.cloud.refuse = nil })
+	s := r.status("in-a", inState(Waiting))
+	if s.Reason != "the plan cannot be saved: the disk is gone" {
+		t.Errorf("%+v", s)
+	}
+	r.cloud.set(func() {
+		if held := r.cloud.topics["persistent://public/default/out-a"]; held != nil {
+			t.Errorf("%d entries have left", len(held.frames))
+		}
+	})
+	r.store.Fail(nil)
+	r.expect("out-a", 300)
+	r.settled("in-a")
+	r.status("in-a", inState(Connected))
 }

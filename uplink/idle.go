@@ -46,6 +46,7 @@ func (f *forwarder) pause(now time.Time) time.Duration {
 	consider(f.gateAt, waiting && f.session == nil && f.gateWake != nil && !now.Before(f.retryAt))
 	consider(f.retryAt, waiting && f.session != nil && now.Before(f.retryAt))
 	consider(f.pace, waiting && now.Before(f.pace))
+	consider(f.saveAt, !f.saveAt.IsZero())
 	consider(f.flushAt, !f.flushAt.IsZero())
 	consider(f.thirsty, len(f.packed) > 0 && now.Before(f.thirsty))
 	if f.session != nil {

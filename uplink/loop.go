@@ -68,7 +68,7 @@ func (f *forwarder) happened(e *event, now time.Time) {
 			f.fail(unreachable, "", now)
 		}
 	case planSaved:
-		f.onSaved(e)
+		f.onSaved(e, now)
 	case itemParked:
 		f.onParked(e, now)
 	}
@@ -108,15 +108,30 @@ func (f *forwarder) onConsumerGone(e *event, now time.Time) {
 	f.attachAt = now
 }
 
-func (f *forwarder) onSaved(e *event) {
-	if e.consumer != f.seat {
+// saveRetry is the pause after a plan could not be saved.
+const saveRetry = time.Second
+
+func (f *forwarder) onSaved(e *event, now time.Time) {
+	switch {
+	case e.consumer != f.seat:
+	case e.err == nil:
+		f.line.saved()
+	default:
+		f.saveAt = now.Add(saveRetry)
+		f.set(Waiting, "the plan cannot be saved: "+e.err.Error())
+	}
+}
+
+// saveAgain tries again to save a plan.
+func (f *forwarder) saveAgain(now time.Time) {
+	if f.saveAt.IsZero() || now.Before(f.saveAt) {
 		return
 	}
-	if e.err != nil {
-		f.line.unsaved()
-		return
+	f.saveAt = time.Time{}
+	f.line.unsaved()
+	if f.session != nil {
+		f.set(Connected, "")
 	}
-	f.line.saved()
 }
 
 func (f *forwarder) onParked(e *event, now time.Time) {
@@ -126,9 +141,7 @@ func (f *forwarder) onParked(e *event, now time.Time) {
 		return
 	}
 	if e.err == nil {
-		f.counts.parked.Add(1)
-		f.up.o.Logger.Warn("a message cannot go to the cloud and is set aside",
-			"topic", f.name.String(), "index", f.line.aside().first, "reason", f.line.aside().park, "on", f.parkOn.String())
+		f.sayParked(f.line.aside(), now)
 		f.line.parked()
 		return
 	}
@@ -137,12 +150,25 @@ func (f *forwarder) onParked(e *event, now time.Time) {
 	f.set(Waiting, "a message has to be parked, which fails: "+e.err.Error())
 }
 
+// sayParked counts a message that is set aside. Of many in a row the first in a minute
+// is logged.
+func (f *forwarder) sayParked(it *item, now time.Time) {
+	n := f.counts.parked.Add(1)
+	if !f.parkSaid.IsZero() && now.Sub(f.parkSaid) < foldSpan {
+		return
+	}
+	f.parkSaid = now
+	f.up.o.Logger.Warn("a message cannot go to the cloud and is set aside", "topic", f.name.String(),
+		"index", it.first, "reason", it.park, "on", f.parkOn.String(), "so_far", n)
+}
+
 // work does what the planner says until it has nothing to say.
 func (f *forwarder) work(now time.Time) {
 	f.attach(now)
 	if f.seat == nil {
 		return
 	}
+	f.saveAgain(now)
 	f.unpack(now)
 	for {
 		f.line.hold = now.Before(f.pace)
