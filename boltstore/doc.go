@@ -17,9 +17,15 @@
 // The files: the one with the highest number is the main file, the only one that is
 // written. When it is full of live data it becomes a read-only volume and a new main
 // file takes its place (turnover.go); a volume without live ledgers is deleted, one
-// that is mostly dead is moved (compact.go). The file grows by zeros that the
-// committer writes ahead, so that bbolt itself never makes a file larger and never
-// meets a full disk (space.go).
+// that is mostly dead is moved (compact.go). Volumes are read by plain reads (tree.go),
+// not through a map. The main file grows by zeros that the committer writes ahead, so
+// that bbolt itself never makes a file larger and never meets a full disk (space.go).
+//
+// Who holds what: the committer alone owns the write transaction, the ids, the list of
+// volumes and all that is marked so in Store. Store.topicsMu guards the table of
+// topics for readers, the queue's lock the line and the dirty cursors; neither is held
+// while something is read, written or called. An open ledger's readers take its view,
+// which is replaced when a commit is durable.
 //
 // What can go wrong: no space refuses appends until there is some; a failed sync
 // refuses them until the file has been taken back to the last confirmed transaction,
