@@ -53,7 +53,7 @@ func (b *Broker) remove(ctx context.Context, name TopicName, force bool) error {
 	b.noteLocked(name, false)
 	b.mu.Unlock()
 	if base, i := name.Partition(); i < 0 {
-		return b.catalog.dropSchemas(ctx, base)
+		return b.catalog.ForgetSchemas(ctx, base)
 	}
 	return nil
 }

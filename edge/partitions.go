@@ -204,7 +204,7 @@ func (b *Broker) DeletePartitions(ctx context.Context, base TopicName, force boo
 			return err
 		}
 	}
-	return b.catalog.dropSchemas(ctx, base)
+	return b.catalog.ForgetSchemas(ctx, base)
 }
 
 // partitionsIdle says which partition still has clients.

@@ -99,8 +99,10 @@ func (c *Catalog) appendSchema(ctx context.Context, base TopicName, list []Schem
 	return int64(len(list)) - 1, err
 }
 
-// dropSchemas forgets a topic's schemas, together with the topic.
-func (c *Catalog) dropSchemas(ctx context.Context, base TopicName) error {
+// ForgetSchemas drops a topic's schemas and their count, as deleting the topic does:
+// the next one is version 0. It may wait.
+func (c *Catalog) ForgetSchemas(ctx context.Context, base TopicName) error {
+	base, _ = base.Partition()
 	c.change.Lock()
 	defer c.change.Unlock()
 	c.mu.RLock()

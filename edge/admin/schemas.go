@@ -201,11 +201,15 @@ func (s *Server) postSchema(r *http.Request) (any, error) {
 	}{version{v}}, nil
 }
 
-// deleteSchema answers the number of the deletion's own version.
+// deleteSchema answers the number of the deletion's own version, −1 by force, after
+// which the count begins anew.
 func (s *Server) deleteSchema(r *http.Request) (any, error) {
 	name, err := schemaTopic(r)
 	if err != nil {
 		return nil, err
+	}
+	if switchOn(r, "force") {
+		return version{-1}, s.broker.Catalog().ForgetSchemas(r.Context(), name)
 	}
 	v, err := s.broker.Catalog().DeleteSchema(r.Context(), name)
 	if err != nil {
