@@ -138,14 +138,6 @@ answers() {
   [ "$(curl -s -m 5 -o /dev/null -w '%{http_code}' "$1" || true)" = 200 ]
 }
 
-# go_packages FOLDER…: those of the folders that hold a Go package, as arguments for go.
-go_packages() {
-  local d
-  for d in "$@"; do
-    ! compgen -G "$ROOT/$d/*.go" >/dev/null || echo "./$d"
-  done
-}
-
 new_seed() { echo $((RANDOM * 32768 + RANDOM)); }
 
 # run_tests PREFIX LIMIT FOLDER…: runs the tests whose names begin with PREFIX in those of the folders that hold Go
@@ -158,7 +150,7 @@ run_tests() {
     [ ! -d "$ROOT/$d" ] || mapfile -t -O ${#found[@]} found < <(cd "$ROOT" &&
       grep -rl --include='*_test.go' "^func $prefix" "./$d" | xargs -r -n1 dirname | sort -u)
   done
-  [ ${#found[@]} -gt 0 ] || { say "no test begins with $prefix in $*"; return; }
+  [ ${#found[@]} -gt 0 ] || die "no test begins with $prefix in $*"
   # shellcheck disable=SC2086
   (cd "$ROOT" && go test -count=1 -timeout "$limit" -run "^$prefix" ${TEST_FLAGS:-} "${found[@]}") || return 1
 }
