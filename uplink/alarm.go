@@ -16,10 +16,8 @@ func (f *forwarder) alarm(now time.Time) {
 }
 
 // banned deals with a send error, which may be another topic's: the log does not say
-// whose. A batch becomes singles on the first suspicion, which harms nobody; a message
-// is parked only when the same happens to it twice.
+// whose. So it is believed only when the same happens twice.
 func (f *forwarder) banned(b ban, now time.Time) {
-	head := f.line.window.items[f.line.window.head].first
 	if serverTrouble(b.name) != refused {
 		f.fail(unreachable, "the cloud reports "+b.name+": "+b.text, now)
 		return
@@ -28,14 +26,14 @@ func (f *forwarder) banned(b ban, now time.Time) {
 		f.fail(refused, wordsOf(b.name), now)
 		return
 	}
+	head := f.line.window.items[f.line.window.head].first
 	if f.suspect != head {
 		f.suspect, f.strikes = head, 0
 	}
 	f.strikes++
-	s := f.line.plan.find(head)
 	f.fail(unreachable, "the cloud does not take a message: "+b.text, now)
-	if f.strikes > 1 || s != nil && s.batch {
-		f.line.refused(head, "the cloud does not take it: "+b.text)
+	if f.strikes > 1 {
 		f.strikes = 0
+		f.refused(head, "the cloud does not take it: "+b.text, true)
 	}
 }

@@ -37,6 +37,12 @@ func classify(err error) trouble {
 	return serverTrouble(name)
 }
 
+// late reports whether a refusal came when the client had later messages in its hands,
+// which it goes on to send: it finds out when it closes a batch.
+func late(err error) bool {
+	return strings.Contains(err.Error(), "exceeds MaxMessageSize") || errors.Is(err, pulsar.ErrFailAddToBatch)
+}
+
 func serverTrouble(name string) trouble {
 	switch name {
 	case "AuthenticationError":
@@ -68,6 +74,23 @@ func firstLine(s string) string {
 	return strings.TrimSpace(line)
 }
 
+// withoutCode takes off the client's own code, which it puts behind its sentence.
+func withoutCode(s string) string {
+	sentence, code, ok := cutLast(s, ": ")
+	isLetter := func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }
+	if !ok || code == "" || code[0] < 'A' || code[0] > 'Z' || strings.IndexFunc(code, func(r rune) bool { return !isLetter(r) }) >= 0 {
+		return s
+	}
+	return sentence
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
 // plainWords says for people what an error of the client means. hint is what its log
 // told about the connection, which is more than the error does.
 func plainWords(err error, hint string) string {
@@ -85,7 +108,7 @@ func plainWords(err error, hint string) string {
 	case hint != "":
 		return "the cloud cannot be reached: " + hint
 	}
-	return "the cloud cannot be reached: " + firstLine(err.Error())
+	return "the cloud cannot be reached: " + withoutCode(firstLine(err.Error()))
 }
 
 // wordsOf says what a ServerError of the protocol means here, "" if nothing known.

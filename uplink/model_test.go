@@ -182,7 +182,7 @@ func (w *modelWorld) refuse() {
 			if w.messages[i].poison {
 				w.client.wire = w.client.wire[:n]
 				w.drop()
-				w.p.refused(f.indexes[0], "too large")
+				w.p.refused(f.indexes[0], "too large", false)
 				return
 			}
 		}

@@ -2,6 +2,8 @@ package uplink
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +116,35 @@ func TestSealedAndBrokenAreParked(t *testing.T) {
 	inner, err := wire.ParseMessage(all[1].Payload)
 	if err != nil || string(inner.Payload) != "no batch at all" {
 		t.Errorf("%v: %+v", err, inner)
+	}
+}
+
+// A batch that is found too large only when the client closes it, others behind it
+// already: its messages may not follow those under the same name, or the cloud would
+// drop them.
+func TestBatchFoundTooLargeLate(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.BatchMessages, o.BatchBytes, o.Routes[0].Provenance = 10, 100<<10, ProvenanceNone })
+	r.cloud.set(func() {
+		r.cloud.largest = 3000
+		r.cloud.refuse = deny(pulsarpb.ServerError_ServiceNotReady)
+	})
+	sizes := []int{284, 30} // batches just too large with their header, and small ones
+	for i := range 100 {
+		r.put("in-a", &pulsarpb.MessageMetadata{}, edge.Facts{}, fmt.Appendf(nil, "%-*d", sizes[i/10%2], i))
+	}
+	r.cloud.set(func() { r.cloud.refuse = nil })
+	s := r.settled("in-a")
+	if s.Conflicts == 0 || s.Parked != 0 {
+		t.Errorf("%+v", s)
+	}
+	seen := map[string]bool{}
+	for _, f := range r.cloud.frames(t, "out-a", 100) {
+		for _, m := range f.messages {
+			seen[strings.TrimSpace(m.payload)] = true
+		}
+	}
+	if len(seen) != 100 {
+		t.Errorf("%d of 100 messages", len(seen))
 	}
 }
 

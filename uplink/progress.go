@@ -143,19 +143,41 @@ func (p *planner) quiet() {
 }
 
 // refused is told that the cloud will never take a message, or the batch that it is
-// in. A batch becomes singles, so that the one at fault shows; a single is parked. The
+// in. A single is parked. A batch becomes singles, so that the one at fault shows, if
+// nothing can have been sent behind it. If something can (late), its messages could
+// only come behind that, where their ids would pass for duplicates: then everything
+// unsettled goes under a new name, in smaller batches, and refused returns true. The
 // producer is gone; lost comes as well.
-func (p *planner) refused(index uint64, reason string) {
-	if s := p.plan.find(index); s != nil && s.batch {
+func (p *planner) refused(index uint64, reason string, late bool) (renewed bool) {
+	s := p.plan.find(index)
+	switch {
+	case s != nil && s.batch && late:
+		p.shrink(s)
+		p.renew()
+		return true
+	case s != nil && s.batch:
 		p.loosen(s)
-		return
+		return false
 	}
 	for i := p.window.head; i < len(p.window.items); i++ {
 		if it := &p.window.items[i]; it.first == index {
 			it.park = reason
-			return
+			break
 		}
 	}
+	return false
+}
+
+// shrink makes batches smaller than one that was refused.
+func (p *planner) shrink(s *segment) {
+	bytes := 0
+	for _, it := range p.window.items[p.window.head:] {
+		if s.has(it.first) {
+			bytes += it.size
+		}
+	}
+	p.set.hardBytes = max(min(p.set.hardBytes, bytes/2), 1)
+	p.set.batchBytes = min(p.set.batchBytes, p.set.hardBytes)
 }
 
 // settle lets the head of the line leave as far as it is answered, a batch only as a

@@ -160,7 +160,16 @@ func (f *forwarder) sendFailed(e *event, now time.Time) {
 		return
 	}
 	f.endSession()
-	f.line.refused(e.index, reason)
+	f.refused(e.index, reason, late(e.err))
+}
+
+// refused has the planner deal with what the cloud will never take.
+func (f *forwarder) refused(index uint64, reason string, late bool) {
+	if f.line.refused(index, reason, late) {
+		f.counts.conflicts.Add(1)
+		f.up.o.Logger.Warn("the cloud refuses a batch: what is open goes again under a new name, in smaller ones",
+			"topic", f.name.String(), "route", f.route.Name, "index", index, "reason", reason)
+	}
 }
 
 // conflict deals with a cloud that calls a message a duplicate which was never sent

@@ -67,7 +67,9 @@ type TopicStatus struct {
 	Duplicates           int64   // of them the cloud had already
 	Parked               int64   // messages set aside because the cloud will never take them
 	Reconnects           int64
-	Conflicts            int64 // how often the cloud knew a message that was never sent: at least once since then
+	// Conflicts is how often a new name had to be taken, since the cloud knew what was
+	// never sent, or refused a batch: what was open then may be there twice.
+	Conflicts int64
 }
 
 // set notes a change of state. The first word of trouble is logged, not its echoes.
