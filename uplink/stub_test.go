@@ -342,7 +342,7 @@ func texts(frames []stubFrame) string {
 // until waits for a condition, which is looked at with the stub locked, after each frame.
 func (s *stub) until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(60 * time.Second)
 	for {
 		s.mu.Lock()
 		ok, changed := is(), s.changed
