@@ -152,7 +152,7 @@ func (r *trial) revive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun++
-	r.config.Messages = 20 + r.rng.IntN(180)
+	r.config.Messages = 10 + r.rng.IntN(150)
 	r.config.Bytes = 8<<10 + r.rng.IntN(60<<10)
 	life, err := startChild(r.config, r.log)
 	if err != nil {
