@@ -9,7 +9,7 @@ replace (
 
 require (
 	github.com/apache/pulsar-client-go v0.19.0
-	github.com/klauspost/compress v1.18.0
+	github.com/klauspost/compress v1.20.4
 	github.com/pierrec/lz4/v4 v4.1.22
 	github.com/prometheus/client_golang v1.20.5
 	github.com/prometheus/client_model v0.6.1
