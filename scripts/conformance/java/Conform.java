@@ -15,7 +15,7 @@ import org.apache.pulsar.client.api.*;
  * program with exit code 1, after a line that says what was expected and what was seen.
  */
 public class Conform extends Broker {
-    static final int LIMIT = 40;
+    static final int LIMIT = 90;
     static final String RUN = "java-" + Long.toHexString(System.currentTimeMillis()) + "-" + ProcessHandle.current().pid();
 
     interface Body { void run(String topic) throws Exception; }
