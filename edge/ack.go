@@ -23,7 +23,7 @@ func (c *Consumer) Ack(parts []AckPart, cumulative bool, done func(error)) {
 		}
 		return
 	}
-	v := s.viewLocked()
+	v := s.boundsLocked()
 	changed := s.ackPartsLocked(&v, c, parts, cumulative)
 	if changed || done != nil {
 		s.changedLocked(done)
@@ -96,7 +96,7 @@ func (c *Consumer) SavePlan(plan []byte, upTo *Position, done func(error)) {
 		return
 	}
 	s.cursor.SetPlan(plan)
-	v := s.viewLocked()
+	v := s.boundsLocked()
 	acked := upTo != nil && s.cursor.AckUpTo(v.spans, Min(*upTo, v.limit), nil)
 	s.changedLocked(done)
 	again := s.afterAckLocked(&v, acked)

@@ -22,6 +22,7 @@ type Consumer struct {
 	aside   int   // permits that came while blocked
 	unacked int   // messages delivered and not acknowledged, kinds that share
 	blocked bool  // at the unacked limit
+	short   bool  // was not ready for an entry with a key
 	told    bool  // has been told whether it is the active one
 	ended   bool  // has been told of the topic's end
 	gone    bool  // has left
@@ -212,14 +213,18 @@ func (c *Consumer) Flow(permits int) {
 		s.mu.Unlock()
 		return
 	}
+	had := c.permits
 	if c.blocked {
 		c.aside = addPermits(c.aside, permits)
 	} else {
 		c.permits = addPermits(c.permits, permits)
 	}
+	now := c.permits
 	s.mu.Unlock()
 	s.noteTime(&c.lastFlow, &s.lastFlow)
-	s.wake()
+	if had <= 0 && now > 0 { // or else nothing waits for permits
+		s.wake()
+	}
 }
 
 // maxPermits bounds the permits of a consumer, so that a client cannot make them wrap.

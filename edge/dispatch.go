@@ -68,6 +68,7 @@ type readPlan struct {
 	ranges  []Range
 	entries int
 	replay  bool
+	deaf    bool      // nobody could take a new entry now
 	moved   bool      // set by offer: something came forward
 	scan    []int64   // ledgers whose delayed entries have to be found again first
 	wakeAt  time.Time // when to look again though nothing happens; zero for never
@@ -124,8 +125,10 @@ func (s *Subscription) tryEnd() bool { return s.state.CompareAndSwap(dispatchIdl
 // to do until the next wake.
 func (s *Subscription) step() bool {
 	s.mu.Lock()
+	s.deaf.Store(false) // before it is looked at what there is
 	v := s.viewLocked()
 	p, ok := s.planLocked(&v)
+	s.deaf.Store(p.deaf)
 	generation := s.generation
 	s.mu.Unlock()
 	if len(p.scan) > 0 {
@@ -177,7 +180,14 @@ func (s *Subscription) readFailed(err error) {
 }
 
 func (s *Subscription) viewLocked() view {
-	v := view{now: time.Now(), wall: s.topic.broker.opts.Clock().UnixMilli(), spans: s.topic.ledger.Spans()}
+	v := s.boundsLocked()
+	v.now, v.wall = time.Now(), s.topic.broker.opts.Clock().UnixMilli()
+	return v
+}
+
+// boundsLocked is a view without the time.
+func (s *Subscription) boundsLocked() view {
+	v := view{spans: s.topic.ledger.Spans()}
 	v.limit = s.topic.readable(v.spans)
 	if s.follow != nil {
 		v.limit = Min(v.limit, *s.follow.marked.Load())
@@ -188,7 +198,7 @@ func (s *Subscription) viewLocked() view {
 // planLocked says what to read now, and arms the timer.
 func (s *Subscription) planLocked(v *view) (readPlan, bool) {
 	if s.closed != nil || s.pause != nil || len(s.consumers) == 0 {
-		return readPlan{}, false
+		return readPlan{deaf: true}, false
 	}
 	s.paused = ""
 	s.tellEndLocked(v)
@@ -289,9 +299,10 @@ func (s *Subscription) fullLocked(v *view, read Position) bool {
 }
 
 // deliverLocked hands an entry to a consumer. The caller has recorded what it holds.
-func (s *Subscription) deliverLocked(c *Consumer, e *Entry, rest []uint64, count uint32, g *Grant) {
+func (s *Subscription) deliverLocked(v *view, c *Consumer, e *Entry, rest []uint64, count uint32, g *Grant) {
 	s.countLocked(c, unackedOf(e, rest), len(e.Data), count > 0)
-	s.noteTime(&c.lastSent, &s.lastSent)
+	c.lastSent.Store(v.wall)
+	s.lastSent.Store(v.wall)
 	c.recv.Deliver(Delivery{
 		Entry: *e, Redelivered: count, Rest: rest, Epoch: c.deliveredEpoch(),
 		Grant: g.Split(int64(len(e.Data))),

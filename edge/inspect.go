@@ -7,8 +7,8 @@ func (b *Broker) OpenTopics() []*Topic { return b.openTopics() }
 // LastID tells the topic's last entry, as Consumer.LastID does. On an empty topic Last is
 // the position before the first entry to come, and MarkDelete is never set.
 func (t *Topic) LastID() LastID {
-	last := t.last.Load()
-	if last == nil || !t.ledger.Spans().Contains(last.position) {
+	last, ok := t.lastStored()
+	if !ok {
 		return LastID{Last: t.ledger.Spans().End()}
 	}
 	return LastID{Last: last.position, Messages: last.messages, Batch: last.batch}

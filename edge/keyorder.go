@@ -15,6 +15,8 @@ type keyOrder struct {
 	perSlot    map[uint16]int      // how many of them have a slot
 	held       map[uint16]holding  // slots with delivered, unacknowledged entries
 	stuck      map[uint16]struct{} // slots whose entry could not go in this round
+	opened     bool                // since it was asked, a slot was freed that others wait for
+	idle       bool                // of the replay set nothing can go, until somebody is ready that was not, or a slot is free
 }
 
 type holding struct {
@@ -31,6 +33,7 @@ func newKeyOrder(sticky, outOfOrder bool) *keyOrder {
 }
 
 func (k *keyOrder) join(c *Consumer) error {
+	k.idle = false
 	if !k.sticky {
 		return k.owners.split(c)
 	}
@@ -42,7 +45,10 @@ func (k *keyOrder) join(c *Consumer) error {
 	return err
 }
 
-func (k *keyOrder) leave(c *Consumer) { k.owners.remove(c) }
+func (k *keyOrder) leave(c *Consumer) {
+	k.owners.remove(c)
+	k.idle = false
+}
 
 // wait notes that an entry of the replay set has a slot.
 func (k *keyOrder) wait(p Position, slot uint16) {
@@ -83,6 +89,9 @@ func (k *keyOrder) free(slot uint16) {
 	h := k.held[slot]
 	if h.entries--; h.entries <= 0 {
 		delete(k.held, slot)
+		if k.perSlot[slot] > 0 {
+			k.idle, k.opened = false, true
+		}
 		return
 	}
 	k.held[slot] = h
@@ -91,7 +100,11 @@ func (k *keyOrder) free(slot uint16) {
 // taker is the consumer that may have an entry of the slot now, nil if none.
 func (k *keyOrder) taker(slot uint16) *Consumer {
 	c, ok := k.owners.owner(slot)
-	if !ok || !c.ready() {
+	if !ok {
+		return nil
+	}
+	if !c.ready() {
+		c.short = true
 		return nil
 	}
 	if h, ok := k.held[slot]; ok && h.c != c && !k.outOfOrder {
@@ -119,6 +132,9 @@ func (k *keyOrder) choose(p Position, slot uint16, replay bool) *Consumer {
 
 // pick returns up to n entries of the replay set that could go now. It begins a round.
 func (k *keyOrder) pick(replay *Runs, n int) []Range {
+	if k.idle {
+		return nil
+	}
 	clear(k.stuck)
 	var picked []Range
 	for p := range positions(replay) {
@@ -140,6 +156,7 @@ func (k *keyOrder) pick(replay *Runs, n int) []Range {
 		}
 	}
 	clear(k.stuck)
+	k.idle = picked == nil
 	return picked
 }
 
@@ -161,4 +178,5 @@ func (k *keyOrder) clear() {
 	clear(k.perSlot)
 	clear(k.held)
 	clear(k.stuck)
+	k.idle = false
 }

@@ -8,6 +8,7 @@ package edge
 func (d *shared) requeue(p Position, slot uint16) {
 	if d.replay.Add(p) && d.keys != nil {
 		d.keys.wait(p, slot)
+		d.keys.idle = false
 		d.s.generation++
 	}
 }

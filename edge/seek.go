@@ -115,11 +115,9 @@ func (c *Consumer) LastID() LastID {
 	s.mu.Lock()
 	id := LastID{Last: Earliest, MarkDelete: s.cursor.MarkDelete()}
 	s.mu.Unlock()
-	last := s.topic.last.Load()
-	if last == nil || !s.topic.ledger.Spans().Contains(last.position) {
-		return id
+	if last, ok := s.topic.lastStored(); ok {
+		id.Last, id.Messages, id.Batch = last.position, last.messages, last.batch
 	}
-	id.Last, id.Messages, id.Batch = last.position, last.messages, last.batch
 	return id
 }
 

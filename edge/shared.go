@@ -62,8 +62,11 @@ func (d *shared) join(c *Consumer) error {
 func (d *shared) seated(s *Subscription) { d.turn, d.left = max(len(s.consumers)-1, 0), 0 }
 
 func (d *shared) freed() bool {
-	was := d.opened || d.keys != nil
+	was := d.opened
 	d.opened = false
+	if d.keys != nil && d.keys.opened {
+		d.keys.opened, was = false, true
+	}
 	return was
 }
 
@@ -74,11 +77,11 @@ func (d *shared) plan(v *view) readPlan {
 	for _, c := range d.s.consumers {
 		if c.ready() {
 			permits = addPermits(permits, c.permits)
-			d.chunks.unpark(c, func(p Position) { d.requeue(p, 0) })
+			d.welcome(c)
 		}
 	}
 	d.takeDue(v)
-	p := readPlan{scan: d.delayed.Refill(), wakeAt: d.nextDue(v)}
+	p := readPlan{scan: d.delayed.Refill(), wakeAt: d.nextDue(v), deaf: permits == 0}
 	if permits == 0 || len(p.scan) > 0 {
 		return p
 	}
@@ -108,6 +111,15 @@ func (d *shared) fit(v *view, p *readPlan) {
 	if at := v.now.Add(memoryRetry); p.wakeAt.IsZero() || at.Before(p.wakeAt) {
 		p.wakeAt = at
 	}
+}
+
+// welcome lets what waited for a consumer be tried again, which is ready now.
+func (d *shared) welcome(c *Consumer) {
+	if c.short {
+		c.short = false
+		d.keys.idle = false
+	}
+	d.chunks.unpark(c, func(p Position) { d.requeue(p, 0) })
 }
 
 // takeDue moves delayed entries whose time has come to those that are served first.
@@ -185,7 +197,7 @@ func (d *shared) offer(v *view, p *readPlan, e *Entry, g *Grant) bool {
 	} else {
 		d.read = at.Next()
 	}
-	d.hand(c, e, g)
+	d.hand(v, c, e, g)
 	return true
 }
 
@@ -201,7 +213,8 @@ func (d *shared) postpone(p *readPlan, e *Entry, owner *Consumer) bool {
 		return false
 	case !p.replay:
 		p.moved = true
-		d.requeue(e.Position, e.Facts.Slot)
+		d.replay.Add(e.Position)
+		d.keys.wait(e.Position, e.Facts.Slot)
 	}
 	if !p.replay {
 		d.read = e.Position.Next()
@@ -210,7 +223,7 @@ func (d *shared) postpone(p *readPlan, e *Entry, owner *Consumer) bool {
 }
 
 // hand gives an entry to a consumer and remembers that it holds it.
-func (d *shared) hand(c *Consumer, e *Entry, g *Grant) {
+func (d *shared) hand(v *view, c *Consumer, e *Entry, g *Grant) {
 	rest := d.s.cursor.Rest(e.Position)
 	messages := unackedOf(e, rest)
 	d.pending[e.Position] = pend{c, int32(messages), e.Facts.Slot}
@@ -219,7 +232,7 @@ func (d *shared) hand(c *Consumer, e *Entry, g *Grant) {
 	}
 	d.unacked += messages
 	c.unacked += messages
-	d.s.deliverLocked(c, e, rest, d.s.cursor.Count(e.Position), g)
+	d.s.deliverLocked(v, c, e, rest, d.s.cursor.Count(e.Position), g)
 	o := &d.s.topic.broker.opts
 	if d.s.durable && o.UnackedPerConsumer > 0 && c.unacked >= o.UnackedPerConsumer {
 		c.blocked = true

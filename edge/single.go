@@ -90,13 +90,13 @@ func (d *single) activate(c *Consumer) {
 func (d *single) plan(v *view) readPlan {
 	if d.next != nil {
 		if v.now.Before(d.switchAt) {
-			return readPlan{wakeAt: d.switchAt}
+			return readPlan{wakeAt: d.switchAt, deaf: true}
 		}
 		d.activate(d.next)
 	}
 	c := d.active
 	if c == nil || !c.ready() {
-		return readPlan{}
+		return readPlan{deaf: true}
 	}
 	if d.s.fullLocked(v, d.read) {
 		d.s.paused = "too many acknowledged holes"
@@ -111,7 +111,7 @@ func (d *single) offer(v *view, p *readPlan, e *Entry, g *Grant) bool {
 		return false
 	}
 	p.moved, d.read = true, e.Position.Next()
-	d.s.deliverLocked(c, e, d.s.cursor.Rest(e.Position), 0, g)
+	d.s.deliverLocked(v, c, e, d.s.cursor.Rest(e.Position), 0, g)
 	return true
 }
 

@@ -70,6 +70,9 @@ func (s Spans) End() Position {
 
 // search returns the index of the first span whose ledger is ≥ ledger.
 func (s Spans) search(ledger int64) int {
+	if ledger >= s.Open.Ledger { // most are asked for there
+		return len(s.Closed) + int(min(ledger-s.Open.Ledger, 1))
+	}
 	return sort.Search(s.Len(), func(i int) bool { return s.At(i).Ledger >= ledger })
 }
 

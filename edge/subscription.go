@@ -43,6 +43,7 @@ type Subscription struct {
 	followers atomic.Pointer[[]*Subscription]
 	dropped   atomic.Bool  // no longer the topic's: nobody may begin to follow it
 	state     atomic.Int32 // of the dispatch goroutine: idle, running, again, stopped
+	deaf      atomic.Bool  // new entries change nothing until something else wakes it
 	working   sync.Mutex   // held by the dispatch goroutine as long as it runs
 	save      func() CursorState
 

@@ -19,9 +19,9 @@ type Topic struct {
 	counts    counters
 
 	// wakes are the subscriptions to wake after an append: the values of subs.
-	wakes atomic.Pointer[[]*Subscription]
-	// last is the newest durable entry, nil on an empty topic.
-	last atomic.Pointer[lastEntry]
+	wakes  atomic.Pointer[[]*Subscription]
+	lastMu sync.Mutex // leaf
+	last   lastEntry  // the newest durable one; guarded by lastMu
 
 	// trimDue is set when a cursor has moved since the last trim.
 	trimDue atomic.Bool
@@ -42,7 +42,7 @@ type Topic struct {
 	used      time.Time // when a client last came or went
 }
 
-// lastEntry is what GET_LAST_MESSAGE_ID needs to know of it.
+// lastEntry is what GET_LAST_MESSAGE_ID needs to know of it, ledger 0 if there is none.
 type lastEntry struct {
 	position Position
 	messages int32
@@ -89,8 +89,19 @@ func (t *Topic) loadLast() error {
 
 func (t *Topic) noteLast(p Position, f *Facts) {
 	if f.Marker == 0 {
-		t.last.Store(&lastEntry{p, f.Messages, f.Batch})
+		t.lastMu.Lock()
+		t.last = lastEntry{p, f.Messages, f.Batch}
+		t.lastMu.Unlock()
 	}
+}
+
+// lastStored is the newest durable entry that a user published, false if there is none
+// or it is trimmed away.
+func (t *Topic) lastStored() (lastEntry, bool) {
+	t.lastMu.Lock()
+	last := t.last
+	t.lastMu.Unlock()
+	return last, t.ledger.Spans().Contains(last.position)
 }
 
 // Name is the topic's full name.
@@ -118,7 +129,9 @@ func (t *Topic) setWakesLocked() {
 func (t *Topic) appended(e *Entry) {
 	t.noteLast(e.Position, &e.Facts)
 	for _, s := range *t.wakes.Load() {
-		s.wake()
+		if !s.deaf.Load() {
+			s.wake()
+		}
 	}
 }
 
