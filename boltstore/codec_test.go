@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -294,7 +295,12 @@ func FuzzDecoders(f *testing.F) {
 // must be able to open and read.
 func FuzzCheckedFile(f *testing.F) {
 	o := testOptions(f)
-	template(f, o)
+	s := mustOpen(f, o)
+	l := mustLedger(f, s, "a", "sub")
+	mustAppend(f, l, "one", "two", string(make([]byte, 2000)))
+	if err := errors.Join(await(l.Roll), s.Close()); err != nil {
+		f.Fatal(err)
+	}
 	clean, err := os.ReadFile(mainPath(f, o.Path))
 	if err != nil {
 		f.Fatal(err)
@@ -302,10 +308,10 @@ func FuzzCheckedFile(f *testing.F) {
 	clean = clean[:usedPages(clean)*pageSize]
 	f.Add(uint32(2*pageSize), []byte{0})
 	f.Add(uint32(5*pageSize+16), []byte{1, 2, 3, 4})
+	path := filepath.Join(f.TempDir(), "file")
 	f.Fuzz(func(t *testing.T, at uint32, change []byte) {
 		b := bytes.Clone(clean)
 		copy(b[2*pageSize+int(at)%(len(b)-2*pageSize):], change)
-		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
