@@ -99,7 +99,23 @@ func (b *Broker) Names(namespace string) []TopicName {
 		}
 	}
 	b.mu.Unlock()
-	slices.SortFunc(names, func(x, y TopicName) int { return strings.Compare(x.String(), y.String()) })
+	return sortedNames(names)
+}
+
+// sortedNames sorts by the full name, which it puts together once for each.
+func sortedNames(names []TopicName) []TopicName {
+	type named struct {
+		full string
+		name TopicName
+	}
+	list := make([]named, len(names))
+	for i, n := range names {
+		list[i] = named{n.String(), n}
+	}
+	slices.SortFunc(list, func(x, y named) int { return strings.Compare(x.full, y.full) })
+	for i := range list {
+		names[i] = list[i].name
+	}
 	return names
 }
 

@@ -155,16 +155,25 @@ func (s *Subscription) step() bool {
 	return more
 }
 
-// read asks the ledger within the broker's bound of concurrent reads.
-func (s *Subscription) read(p readPlan) (Batch, error) {
+// read asks the ledger.
+func (s *Subscription) read(p readPlan) (batch Batch, err error) {
+	err = s.reading(func() error {
+		batch, err = s.topic.ledger.Read(p.ranges, p.entries, readBytes)
+		return err
+	})
+	return batch, err
+}
+
+// reading does something within the broker's bound of concurrent reads.
+func (s *Subscription) reading(do func() error) error {
 	b := s.topic.broker
 	select {
 	case b.reads <- struct{}{}:
 	case <-b.run.Done():
-		return Batch{}, ErrClosing
+		return ErrClosing
 	}
 	defer func() { <-b.reads }()
-	return s.topic.ledger.Read(p.ranges, p.entries, readBytes)
+	return do()
 }
 
 // readFailed notes a failed read and tries again later.
@@ -346,43 +355,6 @@ func (s *Subscription) tellEndLocked(v *view) {
 		if !c.ended {
 			c.ended = true
 			c.recv.EndReached()
-		}
-	}
-}
-
-// scanDelayed finds the delayed entries of ledgers anew, of which too many were
-// delayed to keep them all in memory. Those that are due by now are among them.
-func (s *Subscription) scanDelayed(ledgers []int64) bool {
-	for _, l := range ledgers {
-		all := Range{Position{l, 0}, Position{l, math.MaxInt64}}
-		err := s.topic.ledger.Scan(all, func(p Position, f Facts) bool {
-			if f.DeliverAt == 0 {
-				return true
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			d, ok := s.dispatch.(*shared)
-			if ok {
-				d.found(p, &f)
-			}
-			return ok && s.closed == nil
-		})
-		if err != nil {
-			s.noteDelayed(ledgers)
-			s.readFailed(err)
-			return false
-		}
-	}
-	return true
-}
-
-// noteDelayed lets ledgers be scanned again that could not be.
-func (s *Subscription) noteDelayed(ledgers []int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d, ok := s.dispatch.(*shared); ok {
-		for _, l := range ledgers {
-			d.delayed.Note(l, s.topic.broker.opts.Clock().UnixMilli())
 		}
 	}
 }

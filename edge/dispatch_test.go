@@ -358,3 +358,17 @@ func TestWhatIsGivenBackIsNotCountedAsSent(t *testing.T) {
 			st.MsgOut, st.BytesOut, st.Subscriptions["s"].MsgOut, k.broker.Stats().MsgOut)
 	}
 }
+
+func TestTheSmallestSubscriptionLimitOpensAgain(t *testing.T) {
+	k := newKit(t, func(o *edge.Options) { o.UnackedPerSubscription = 1 })
+	topic := k.topic("one")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	k.publish(p, numbers(0, 3)...)
+	c, in := k.subscribe(topic, subscription("s", edge.Shared))
+	c.Flow(1)
+	for n := range 3 {
+		in.await(t, n+1)
+		k.ack(c, in.from(n)...)
+		c.Flow(1)
+	}
+}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 )
 
 // partitions returns the partition count of a base name, or false.
@@ -35,8 +33,7 @@ func (b *Broker) PartitionedTopics(namespace string) []TopicName {
 			names = append(names, n)
 		}
 	}
-	slices.SortFunc(names, func(x, y TopicName) int { return strings.Compare(x.String(), y.String()) })
-	return names
+	return sortedNames(names)
 }
 
 // Metadata answers how many partitions a name has (protocol 2.6): 0 for a plain topic,
@@ -175,7 +172,7 @@ func (b *Broker) createWith(ctx context.Context, name TopicName, subs []string) 
 		return err
 	}
 	for _, s := range subs {
-		if err := t.CreateSubscription(ctx, s, Earliest); err != nil && !errors.Is(err, ErrExists) {
+		if err := t.ensureSubscription(ctx, s); err != nil {
 			return err
 		}
 	}

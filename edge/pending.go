@@ -46,7 +46,7 @@ func (d *shared) open(c *Consumer) {
 }
 
 func (d *shared) unblock() {
-	if d.blocked && d.unacked < d.s.topic.broker.opts.UnackedPerSubscription/2 {
+	if d.blocked && d.unacked < max(d.s.topic.broker.opts.UnackedPerSubscription/2, 1) {
 		d.blocked, d.opened = false, true
 	}
 }
@@ -99,14 +99,6 @@ func (d *shared) lost(r Range) {
 		d.keys.unwaitIn(r)
 	}
 	d.unblock()
-}
-
-// found takes a delayed entry in again that a scan came upon.
-func (d *shared) found(p Position, f *Facts) {
-	if _, held := d.pending[p]; held || d.replay.Contains(p) || !p.Less(d.read) || d.s.cursor.Acked(p) {
-		return
-	}
-	d.delay(p, f.Slot, f.DeliverAt)
 }
 
 func (d *shared) rewind() {

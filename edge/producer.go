@@ -2,7 +2,6 @@ package edge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -131,7 +130,7 @@ func (t *Topic) prepareProducer(ctx context.Context, p *Producer) error {
 		p.schema = v
 	}
 	if sub := p.opts.InitialSubscription; sub != "" {
-		if err := t.CreateSubscription(ctx, sub, Earliest); err != nil && !errors.Is(err, ErrExists) {
+		if err := t.ensureSubscription(ctx, sub); err != nil {
 			return err
 		}
 	}

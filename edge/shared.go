@@ -122,39 +122,6 @@ func (d *shared) welcome(c *Consumer) {
 	d.chunks.unpark(c, func(p Position) { d.requeue(p, 0) })
 }
 
-// takeDue moves delayed entries whose time has come to those that are served first.
-func (d *shared) takeDue(v *view) {
-	for _, p := range d.delayed.Due(v.wall, readEntries) {
-		if !d.s.cursor.Acked(p) {
-			d.requeue(p, d.slots[p])
-		}
-		delete(d.slots, p)
-	}
-}
-
-// delay keeps an entry until its time.
-func (d *shared) delay(p Position, slot uint16, due int64) {
-	if d.keys != nil {
-		d.slots[p] = slot
-	}
-	if out, full := d.delayed.Add(p, due); full {
-		delete(d.slots, out)
-	}
-}
-
-// longestWait is after how long dispatch looks for delayed entries at the latest.
-const longestWait = time.Minute
-
-// nextDue is when the next delayed entry wants to go.
-func (d *shared) nextDue(v *view) time.Time {
-	due, ok := d.delayed.Next()
-	if !ok {
-		return time.Time{}
-	}
-	wait := min(max(due-v.wall, 1), longestWait.Milliseconds()) // the wall clock may be set, too
-	return v.now.Add(time.Duration(wait) * time.Millisecond)
-}
-
 // replayable are entries of the replay set that somebody could take now.
 func (d *shared) replayable(n int) []Range {
 	if d.keys != nil {

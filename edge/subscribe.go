@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -128,6 +129,16 @@ func (t *Topic) CreateSubscription(ctx context.Context, name string, at Position
 		return err
 	}
 	return s.firstSave(ctx, &o)
+}
+
+// ensureSubscription makes a durable subscription at the earliest message if it is
+// missing, and waits until it is made if somebody else does.
+func (t *Topic) ensureSubscription(ctx context.Context, name string) error {
+	err := t.CreateSubscription(ctx, name, Earliest)
+	if errors.Is(err, ErrExists) {
+		_, err = t.subscription(ctx, name)
+	}
+	return err
 }
 
 // subscription finds one, once it is made and not being sought.

@@ -175,3 +175,24 @@ func TestRedeliveryCountsOutliveACleanStop(t *testing.T) {
 		t.Fatalf("the count is %d", d.Redelivered)
 	}
 }
+
+// A producer's initial subscription is durable before the producer is there, also if
+// somebody else is just making it.
+func TestAnInitialSubscriptionThatIsBeingMadeIsWaitedFor(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("initial")
+	k.store.Hold()
+	made := outcome(func() error { return topic.CreateSubscription(context.Background(), "s", edge.Earliest) })
+	eventually(t, "it is being made", func() bool { return len(topic.Stats().Subscriptions) == 1 })
+	added := outcome(func() error {
+		_, err := topic.AddProducer(context.Background(), edge.ProducerOptions{InitialSubscription: "s"}, &end{}, &peer{})
+		return err
+	})
+	stillWaits(t, "the producer", added)
+	k.store.Release()
+	for _, ch := range []<-chan error{made, added} {
+		if err := recv(t, ch); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package edge_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"wayside/edge"
+)
+
+func TestSeekSendsTheConsumerAwayAndGoesOnAtTheEntry(t *testing.T) {
+	for _, kind := range []edge.SubKind{edge.Exclusive, edge.Shared} {
+		t.Run(kind.String(), func(t *testing.T) {
+			k := newKit(t, nil)
+			topic := k.topic("seek")
+			p, _ := k.producer(topic, edge.ProducerOptions{})
+			at := k.publish(p, numbers(0, 6)...)
+			c, in := k.subscribe(topic, subscription("s", kind))
+			c.Flow(100)
+			in.await(t, 6)
+			k.ack(c, at...)
+			if err := c.Seek(t.Context(), edge.SeekTarget{Position: at[4]}); err != nil {
+				t.Fatal(err)
+			}
+			if in.reason() == nil {
+				t.Fatal("the consumer was not sent away")
+			}
+			c, in = k.subscribe(topic, subscription("s", kind))
+			if got := c.LastID().MarkDelete; got != at[3] {
+				t.Fatalf("mark-delete is %v, want %v", got, at[3])
+			}
+			c.Flow(100)
+			if got := in.await(t, 2); !slices.Equal(got, numbers(4, 2)) {
+				t.Fatalf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestReaderKeepsASoughtPosition(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("reader")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	at := k.publish(p, numbers(0, 6)...)
+	o := edge.SubscribeOptions{Name: "r", Kind: edge.Exclusive, Start: &edge.Earliest, Epoch: -1}
+	c, in := k.subscribe(topic, o)
+	c.Flow(100)
+	in.await(t, 6)
+	if err := c.Seek(t.Context(), edge.SeekTarget{Position: at[5]}); err != nil {
+		t.Fatal(err)
+	}
+	c.Close() // as a front end does whose client goes
+	c, in = k.subscribe(topic, o)
+	c.Flow(100)
+	if got := in.await(t, 1); !slices.Equal(got, []string{"5"}) {
+		t.Fatalf("got %v", got)
+	}
+	c.Close()
+	c, in = k.subscribe(topic, o)
+	c.Flow(100)
+	if got := in.await(t, 6); !slices.Equal(got, numbers(0, 6)) {
+		t.Fatalf("without a seek got %v", got)
+	}
+}
+
+func TestLastIDOfEveryState(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("last")
+	c, _ := k.subscribe(topic, subscription("s", edge.Exclusive))
+	if id := c.LastID(); id.Last != edge.Earliest || id.MarkDelete.Entry != -1 {
+		t.Fatalf("empty topic: %+v", id)
+	}
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	m := message("batch")
+	m.Facts.Messages, m.Facts.Batch = 4, true
+	at := recv(t, send(p, m)).Position
+	if id := c.LastID(); id.Last != at || id.Messages != 4 || !id.Batch {
+		t.Fatalf("a batch: %+v", id)
+	}
+}
+
+func TestPeekFindsTheNthUnacked(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("peek")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	at := k.publish(p, numbers(0, 6)...)
+	c, in := k.subscribe(topic, subscription("s", edge.Shared))
+	c.Flow(10)
+	in.await(t, 6)
+	k.ack(c, at[0], at[2])
+	for n, want := range map[int]string{1: "1", 2: "3", 4: "5"} {
+		if e, err := topic.Peek(t.Context(), "s", n); err != nil || string(e.Data) != want {
+			t.Errorf("peek %d: %q, %v; want %s", n, e.Data, err, want)
+		}
+	}
+	for _, n := range []int{5, 0, -1} {
+		if _, err := topic.Peek(t.Context(), "s", n); !errors.Is(err, edge.ErrMessageNotFound) {
+			t.Errorf("peek %d: %v", n, err)
+		}
+	}
+	if e, err := topic.Entry(t.Context(), at[2]); err != nil || string(e.Data) != "2" {
+		t.Errorf("entry: %q, %v", e.Data, err)
+	}
+}
