@@ -18,6 +18,7 @@ type forwarder struct {
 	parkOn  edge.TopicName
 	inbox   inbox
 	holding atomic.Int64 // bytes delivered and not settled
+	full    atomic.Bool  // Room has said none: the core waits for a wake
 	starved atomic.Bool  // a planned batch waits for messages, whatever the window says
 	counts  counts
 
@@ -75,6 +76,14 @@ var _ edge.Receiver = (*attachment)(nil)
 // rest of a batch that was planned under wider bounds.
 func (a *attachment) Room() int {
 	f := a.f
+	if room := f.room(); room > 0 {
+		return room
+	}
+	f.full.Store(true)
+	return f.room() // looked at again: what was settled before the mark is not told of
+}
+
+func (f *forwarder) room() int {
 	held := f.holding.Load()
 	if held == 0 || f.starved.Load() {
 		return 1

@@ -189,7 +189,7 @@ func (f *forwarder) work(now time.Time) {
 	case f.flushAt.IsZero():
 		f.flushAt = now.Add(lingering)
 	}
-	if f.starved.Swap(f.line.starved) != f.line.starved {
+	if f.starved.Swap(f.line.starved) != f.line.starved && f.line.starved {
 		f.seat.consumer.Wake()
 	}
 }
@@ -217,6 +217,9 @@ func (f *forwarder) settle() {
 	if f.flow > 0 {
 		f.seat.consumer.Flow(f.flow)
 		f.flow = 0
+	}
+	if moved && f.full.Swap(false) {
+		f.seat.consumer.Wake()
 	}
 }
 
