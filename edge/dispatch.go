@@ -44,8 +44,6 @@ type dispatcher interface {
 	skipTo(p Position)
 	// lost lets entries be forgotten that are gone or damaged.
 	lost(r Range)
-	// rewind reads all that is unacknowledged anew.
-	rewind()
 	// clear forgets everything about delivered entries.
 	clear()
 	// freed reports whether acknowledgements since the last call may let entries go
@@ -245,7 +243,8 @@ func (s *Subscription) assignLocked(p *readPlan, b Batch, generation uint64, g *
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		switch {
-		case s.cursor.Acked(e.Position):
+		case s.cursor.Acked(e.Position): // since it was planned
+			s.dispatch.acked(e.Position, AckOutcome{Entry: true}, nil)
 			p.moved = true
 		case e.Facts.Marker != 0:
 			s.ackLocked(&v, nil, e.Position, nil)

@@ -132,10 +132,10 @@ func (k *keyOrder) choose(p Position, slot uint16, replay bool) *Consumer {
 
 // pick returns up to n entries of the replay set that could go now. It begins a round.
 func (k *keyOrder) pick(replay *Runs, n int) []Range {
+	clear(k.stuck)
 	if k.idle {
 		return nil
 	}
-	clear(k.stuck)
 	var picked []Range
 	for p := range positions(replay) {
 		if len(picked) >= n {

@@ -54,6 +54,7 @@ func (k *kit) start(change func(*edge.Options)) {
 // stop ends broker and store, and fails if memory did not come back.
 func (k *kit) stop() {
 	k.Helper()
+	k.hooks.read.Store(nil)
 	k.store.Release()
 	if err := k.broker.Close(context.Background()); err != nil {
 		k.Error(err)

@@ -101,11 +101,6 @@ func (d *shared) lost(r Range) {
 	d.unblock()
 }
 
-func (d *shared) rewind() {
-	d.clear()
-	d.s.generation++
-}
-
 // clear forgets all deliveries; only without consumers, or when they are told to
 // come back.
 func (d *shared) clear() {

@@ -80,6 +80,7 @@ func (s *Subscription) backLocked(c *Consumer, d *Delivery) {
 		if h, ok := f.pending[p]; ok && h.c == c {
 			f.release(p, h)
 			f.requeue(p, h.slot)
+			f.unblock()
 		}
 	case *single:
 		if f.active == c {

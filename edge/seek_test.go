@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"wayside/edge"
 )
@@ -100,5 +101,41 @@ func TestPeekFindsTheNthUnacked(t *testing.T) {
 	}
 	if e, err := topic.Entry(t.Context(), at[2]); err != nil || string(e.Data) != "2" {
 		t.Errorf("entry: %q, %v", e.Data, err)
+	}
+}
+
+func TestASeekByTimeGoesToTheFirstPublishedThenOrLater(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("time")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	at := k.publishAll(p, messages(5, func(i int, m *edge.Message) { m.Facts.Publish = int64(100 + 10*i) })...)
+	for time, next := range map[int64]int{0: 0, 100: 0, 101: 1, 125: 3, 140: 4, 141: 5} {
+		if err := topic.CreateSubscription(t.Context(), "s", edge.Latest); err != nil {
+			t.Fatal(err)
+		}
+		if err := topic.ResetSubscription(t.Context(), "s", edge.SeekTarget{ByTime: true, Time: time}); err != nil {
+			t.Fatal(err)
+		}
+		want := edge.Position{Ledger: at[0].Ledger, Entry: at[0].Entry + int64(next) - 1}
+		if got := topic.Stats().Subscriptions["s"].MarkDelete; got != want {
+			t.Errorf("time %d: mark-delete is %v, want %v", time, got, want)
+		}
+		if err := topic.DeleteSubscription(t.Context(), "s", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestARollbackBeginsInThePast(t *testing.T) {
+	k := newKit(t, func(o *edge.Options) { o.Clock = func() time.Time { return time.UnixMilli(10_000) } })
+	topic := k.topic("rollback")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	k.publishAll(p, messages(5, func(i int, m *edge.Message) { m.Facts.Publish = int64(6_000 + 1_000*i) })...)
+	o := subscription("s", edge.Exclusive)
+	o.Initial, o.Rollback = edge.InitialLatest, 2*time.Second
+	c, in := k.subscribe(topic, o)
+	c.Flow(10)
+	if got := in.await(t, 3); !slices.Equal(got, numbers(2, 3)) {
+		t.Fatalf("got %v", got)
 	}
 }

@@ -42,12 +42,11 @@ const (
 )
 
 func newShared(s *Subscription) *shared {
-	d := &shared{s: s, pending: map[Position]pend{}}
+	d := &shared{s: s, pending: map[Position]pend{}, read: s.cursor.MarkDelete()}
 	if s.kind == KeyShared {
 		d.keys = newKeyOrder(s.sticky, s.outOfOrder)
 		d.slots = map[Position]uint16{}
 	}
-	d.rewind()
 	return d
 }
 
