@@ -14,6 +14,7 @@ type hooks struct {
 	closed atomic.Pointer[func(edge.TopicName)]     // before a ledger's Close is handed on
 	find   atomic.Pointer[func()]                   // before a search by time
 	scan   atomic.Pointer[func() error]             // before a scan, whose error it may give
+	save   atomic.Pointer[func() error]             // before a save that is waited for, which its error fails
 	drop   atomic.Pointer[func(string)]             // before a cursor's deletion is handed on
 	stats  atomic.Pointer[func(*edge.StoreStats)]
 }
@@ -85,4 +86,14 @@ func (l hookedLedger) Scan(want edge.Range, visit func(edge.Position, edge.Facts
 		}
 	}
 	return l.Ledger.Scan(want, visit)
+}
+
+func (l hookedLedger) SaveCursor(name string, state func() edge.CursorState, done func(error)) {
+	if hook := l.h.save.Load(); hook != nil && done != nil {
+		if err := (*hook)(); err != nil {
+			go done(err) // it may be called with locks held
+			return
+		}
+	}
+	l.Ledger.SaveCursor(name, state, done)
 }

@@ -345,3 +345,9 @@ func TestQuietTopicsAreOpenedForTrimming(t *testing.T) {
 		t.Fatalf("%d topics are open", n)
 	}
 }
+
+func TestTheHousekeeperComesByItself(t *testing.T) {
+	k := newKit(t, func(o *edge.Options) { o.BacklogCheckInterval, o.IdleUnload = time.Millisecond, 0 })
+	k.topic("idle")
+	eventually(t, "the idle topic is unloaded", func() bool { return len(k.broker.OpenTopics()) == 0 })
+}

@@ -196,3 +196,26 @@ func TestAnInitialSubscriptionThatIsBeingMadeIsWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// An acknowledgement whose write failed is written later: memory and disk do not part.
+func TestAnAckThatFailedIsSavedLater(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("later")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	at := k.publish(p, "a", "b")
+	c, _ := k.subscribe(topic, subscription("s", edge.Exclusive))
+	save := func() error { return errors.New("no space") }
+	k.hooks.save.Store(&save)
+	done := make(chan error, 1)
+	c.Ack(parts(at[0]), false, func(err error) { done <- err })
+	if err := recv(t, done); err == nil {
+		t.Fatal("a failed write was confirmed")
+	}
+	k.hooks.save.Store(nil)
+	if err := k.broker.Unload(t.Context(), topic.Name()); err != nil {
+		t.Fatal(err)
+	}
+	if n := k.topic("later").Stats().Subscriptions["s"].Backlog; n != 1 {
+		t.Fatalf("after the reload the backlog is %d", n)
+	}
+}

@@ -116,10 +116,25 @@ func (s *Subscription) changedLocked(done func(error)) {
 		if done != nil {
 			done(s.closed)
 		}
+	case s.durable && done != nil:
+		s.topic.ledger.SaveCursor(s.name, s.save, func(err error) { s.saved(err); done(err) })
 	case s.durable:
-		s.topic.ledger.SaveCursor(s.name, s.save, done)
+		s.topic.ledger.SaveCursor(s.name, s.save, nil)
 	case done != nil:
 		done(nil)
+	}
+}
+
+// saved runs on the store's goroutine. What could not be written is to be written later:
+// it has changed in memory, whatever its client was told.
+func (s *Subscription) saved(err error) {
+	if err == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed == nil {
+		s.topic.ledger.SaveCursor(s.name, s.save, nil)
 	}
 }
 
