@@ -166,6 +166,9 @@ func TestNackCountsAndSurvivesTheTopicsUnload(t *testing.T) {
 	if d := in.all()[2]; string(d.Entry.Data) != "b" || d.Redelivered != 1 {
 		t.Fatalf("got %s with count %d", d.Entry.Data, d.Redelivered)
 	}
+	if s, one := topic.Stats().Subscriptions["s"].Redelivered, c.Stats().Redelivered; s != 1 || one != 1 {
+		t.Fatalf("statistics count %d and %d redeliveries", s, one)
+	}
 	if err := k.broker.Unload(t.Context(), topic.Name()); err != nil {
 		t.Fatal(err)
 	}
