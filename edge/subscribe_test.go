@@ -219,3 +219,22 @@ func TestAnAckThatFailedIsSavedLater(t *testing.T) {
 		t.Fatalf("after the reload the backlog is %d", n)
 	}
 }
+
+func TestWhoFollowsNoLongerIsLeftAlone(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("alone")
+	lead, _ := k.subscribe(topic, subscription("lead", edge.Shared))
+	o := subscription("tail", edge.Exclusive)
+	o.Follow = "lead"
+	c, _ := k.subscribe(topic, o)
+	c.Close()
+	_, in := k.subscribe(topic, subscription("tail", edge.Exclusive))
+	if err := lead.Unsubscribe(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.reason(); err != nil {
+		t.Fatalf("it was told %v", err)
+	}
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	k.publish(p, "a")
+}
