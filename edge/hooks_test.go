@@ -12,6 +12,7 @@ type hooks struct {
 	read   atomic.Pointer[func([]edge.Range) error] // before each read, whose error it may give
 	open   atomic.Pointer[func(edge.TopicName)]     // before a ledger is opened
 	closed atomic.Pointer[func(edge.TopicName)]     // before a ledger's Close is handed on
+	refuse atomic.Pointer[func(*edge.Message) bool] // appends that the store does not take
 	find   atomic.Pointer[func()]                   // before a search by time
 	scan   atomic.Pointer[func() error]             // before a scan, whose error it may give
 	save   atomic.Pointer[func() error]             // before a save that is waited for, which its error fails
@@ -96,4 +97,13 @@ func (l hookedLedger) SaveCursor(name string, state func() edge.CursorState, don
 		}
 	}
 	l.Ledger.SaveCursor(name, state, done)
+}
+
+func (l hookedLedger) Append(m edge.Message, done func(edge.Entry, error)) {
+	if hook := l.h.refuse.Load(); hook != nil && (*hook)(&m) {
+		m.Grant.Release()
+		l.Ledger.Barrier(func(error) { done(edge.Entry{}, edge.ErrBadRequest) })
+		return
+	}
+	l.Ledger.Append(m, done)
 }

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -203,15 +204,33 @@ func (p *Producer) Publish(m Message, done func(Receipt, error)) {
 		return
 	}
 	m.Sequenced, m.Generated = seq != nil, p.generated()
+	last := max(m.Facts.Highest, m.Facts.Sequence)
 	t.ledger.Append(m, func(e Entry, err error) {
-		if err != nil {
+		switch {
+		case err == nil:
+			p.stored(&e)
+			done(Receipt{Position: e.Position, Index: e.Index}, nil)
+		case errors.Is(err, ErrBadRequest):
+			p.refused(last)
+			done(Receipt{}, err)
+		default:
 			t.failed(err)
 			done(Receipt{}, fmt.Errorf("%w: %w", ErrStorage, err))
-			return
 		}
-		p.stored(&e)
-		done(Receipt{Position: e.Position, Index: e.Index}, nil)
 	})
+}
+
+// refused runs on the store's goroutine after a message that no store could take. It
+// fails alone, and its sequence, if nothing came behind it, is not known.
+func (p *Producer) refused(last int64) {
+	if p.seq == nil {
+		return
+	}
+	p.topic.mu.Lock()
+	defer p.topic.mu.Unlock()
+	if p.seq.pushed == last {
+		p.seq.fallBack()
+	}
 }
 
 // barredLocked says why a message is not taken.

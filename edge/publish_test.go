@@ -198,3 +198,23 @@ func TestIdsNeverComeBack(t *testing.T) {
 		t.Fatalf("%v came after %v", after, before)
 	}
 }
+
+// A message that no store could take fails alone: its producer and the others go on.
+func TestAMessageThatTheStoreRefusesFailsAlone(t *testing.T) {
+	k := newKit(t, func(o *edge.Options) { o.Deduplication = true })
+	topic := k.topic("refused")
+	p, e := k.producer(topic, edge.ProducerOptions{Name: "p"})
+	refuse := func(m *edge.Message) bool { return string(m.Data) == "bad" }
+	k.hooks.refuse.Store(&refuse)
+	bad := numbered(0)
+	bad.Data = []byte("bad")
+	if a := recv(t, send(p, bad)); !errors.Is(a.err, edge.ErrBadRequest) || errors.Is(a.err, edge.ErrStorage) {
+		t.Fatalf("it got %v", a.err)
+	}
+	if r := k.send(p, numbered(0)); r.Duplicate {
+		t.Fatal("what was refused counts as stored")
+	}
+	if e.reason() != nil {
+		t.Fatalf("its producer was closed: %v", e.reason())
+	}
+}

@@ -40,7 +40,8 @@ type Values interface {
 // not call the ledger's reading methods.
 //
 // After a failed Append everything queued behind it on the same ledger fails too
-// (ErrLedgerFailed), up to the call of Recover, so that nothing later overtakes it.
+// (ErrLedgerFailed), up to the call of Recover, so that nothing later overtakes it. Only
+// a message that no store could take fails alone, with ErrBadRequest.
 type Ledger interface {
 	// Append queues a message and never waits: the message brings its grant, which
 	// the ledger releases. The entry given to done shares the message's bytes.
