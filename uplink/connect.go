@@ -48,7 +48,7 @@ func (f *forwarder) connect(by identity, now time.Time) bool {
 	f.gateWake, f.opening = nil, true
 	f.set(Connecting, "")
 	before := f.earlier
-	pending := max(f.up.o.WindowMessages, f.line.widest())*2 + len(f.line.window.items)
+	pending := max(f.up.o.WindowMessages, f.line.widest())
 	f.up.wg.Go(func() {
 		before.awaitClose(f.up.o.OperationTimeout)
 		s, err := openSession(f.up.link, by, f.route.Compression, pending, f.post)
@@ -80,6 +80,9 @@ func (f *forwarder) onOpened(e *event, now time.Time) {
 	f.session, f.used = s, now
 	f.watchdog.start(now)
 	f.line.opened(s.by)
+	f.open.Store(true)
+	f.seat.consumer.Wake()
+	f.pace = now.Add(lingering) // until the window shows whether there is a backlog
 	f.set(Connected, "")
 	if s.lost.Load() {
 		f.fail(unreachable, "", now)
@@ -135,6 +138,7 @@ func (f *forwarder) wait(now time.Time, most time.Duration, state State, reason 
 // endSession lets the producer go. Everything that is unanswered has ended so.
 func (f *forwarder) endSession() {
 	f.settle()
+	f.open.Store(false)
 	f.session.close(&f.up.wg)
 	f.earlier, f.session = f.session, nil
 	f.line.lost()

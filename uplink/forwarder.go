@@ -19,6 +19,7 @@ type forwarder struct {
 	inbox   inbox
 	holding atomic.Int64 // bytes delivered and not settled
 	full    atomic.Bool  // Room has said none: the core waits for a wake
+	open    atomic.Bool  // there is a producer: the window may fill
 	starved atomic.Bool  // a planned batch waits for messages, whatever the window says
 	counts  counts
 
@@ -30,6 +31,7 @@ type forwarder struct {
 
 	line    planner
 	packed  []edge.Delivery // not opened yet
+	opened  []item          // room to open entries in
 	begun   bool            // the first entry since attaching is in the line
 	upTo    *edge.Position  // settled and not handed to the core yet
 	flow    int             // permits to give back
@@ -53,6 +55,7 @@ type forwarder struct {
 	suspect  uint64    // index at the head when the cloud last refused something
 	strikes  int       // how often in a row
 	used     time.Time // last send or receipt
+	looked   time.Time // when it was last decided what is due
 	fresh    int       // bytes that receipts came for since the last look
 
 	stop <-chan struct{} // nil once seen
@@ -73,7 +76,8 @@ var _ edge.Receiver = (*attachment)(nil)
 
 // Room is what the window and the uplink's share of memory have free. An empty window
 // always takes one entry, so that no topic starves, and so does one that waits for the
-// rest of a batch that was planned under wider bounds.
+// rest of a batch that was planned under wider bounds. Without a producer more would
+// only take memory.
 func (a *attachment) Room() int {
 	f := a.f
 	if room := f.room(); room > 0 {
@@ -88,6 +92,9 @@ func (f *forwarder) room() int {
 	if held == 0 || f.starved.Load() {
 		return 1
 	}
+	if !f.open.Load() {
+		return 0
+	}
 	used, limit := f.up.broker.Budget().Usage(edge.ShareUplink)
 	return int(min(int64(f.up.o.WindowBytes)-held, limit-used))
 }
@@ -96,13 +103,24 @@ func (f *forwarder) room() int {
 // room; else it stays where it was counted.
 func (a *attachment) Deliver(d edge.Delivery) {
 	f := a.f
-	n := int64(len(d.Entry.Data))
-	if g, ok := f.up.broker.Budget().TryTake(edge.ShareUplink, n); ok {
+	if g, ok := f.up.broker.Budget().TryTake(edge.ShareUplink, cost(&d.Entry)); ok {
 		d.Grant.Release()
 		d.Grant = g
 	}
-	f.holding.Add(n)
+	f.holding.Add(int64(len(d.Entry.Data)))
 	f.up.start(f, f.inbox.deliver(d))
+}
+
+// What an entry takes of memory while it is on its way: its bytes here, in the client's
+// batch and in the client's frame; and for each message what describes it here and
+// there.
+const (
+	copiesOfEntry = 3
+	costOfMessage = 1500
+)
+
+func cost(e *edge.Entry) int64 {
+	return copiesOfEntry*int64(len(e.Data)) + costOfMessage*int64(e.Facts.Messages)
 }
 
 // ActiveChanged is not told to exclusive consumers.
@@ -191,7 +209,7 @@ func (f *forwarder) seated(a *attachment) {
 // flight is sent again when it comes again.
 func (f *forwarder) unseated() {
 	for i := range f.packed {
-		f.drop(&held{delivery: f.packed[i], bytes: int64(len(f.packed[i].Entry.Data))})
+		f.drop(f.hold(&f.packed[i]))
 	}
 	f.packed = nil
 	w := &f.line.window
@@ -202,7 +220,8 @@ func (f *forwarder) unseated() {
 		}
 	}
 	f.take(nil)
-	f.upTo, f.flow, f.saveAt = nil, 0, time.Time{}
+	f.upTo, f.flow = nil, 0
+	f.saveAt, f.flushAt, f.thirsty = time.Time{}, time.Time{}, time.Time{}
 }
 
 // take sets the seat, also for those who ask for status.

@@ -32,8 +32,10 @@ func (f *forwarder) look(now time.Time) {
 	}
 }
 
-// pause is how long there is nothing to do unless something happens; 0 for ever.
-func (f *forwarder) pause(now time.Time) time.Duration {
+// pause is how long there is nothing to do unless something happens; 0 for ever. What
+// was not due when it was last looked at counts, though it may be due by now.
+func (f *forwarder) pause() time.Duration {
+	now := f.looked
 	var next time.Time
 	consider := func(t time.Time, when bool) {
 		if when && (next.IsZero() || t.Before(next)) {
@@ -48,7 +50,7 @@ func (f *forwarder) pause(now time.Time) time.Duration {
 	consider(f.pace, waiting && now.Before(f.pace))
 	consider(f.saveAt, !f.saveAt.IsZero())
 	consider(f.flushAt, !f.flushAt.IsZero())
-	consider(f.thirsty, len(f.packed) > 0 && now.Before(f.thirsty))
+	consider(f.thirsty, !f.thirsty.IsZero())
 	if f.session != nil {
 		consider(f.watchdog.due(f.line.headBytes()), f.line.window.unanswered > 0 && !f.line.parking)
 		consider(f.used.Add(f.up.o.IdleClose), f.quiet())
@@ -56,7 +58,7 @@ func (f *forwarder) pause(now time.Time) time.Duration {
 	if next.IsZero() {
 		return 0
 	}
-	return max(next.Sub(now), time.Millisecond)
+	return max(time.Until(next), time.Millisecond)
 }
 
 // sleep waits for something to happen, at most for a pause, 0 for ever.

@@ -12,6 +12,7 @@ import (
 func (f *forwarder) loop() {
 	for {
 		now := time.Now()
+		f.looked = now
 		f.absorb(now)
 		if f.up.ending() {
 			if f.finish() {
@@ -27,7 +28,7 @@ func (f *forwarder) loop() {
 			f.leave(gone)
 			return
 		}
-		f.sleep(f.pause(time.Now()))
+		f.sleep(f.pause())
 	}
 }
 
@@ -181,6 +182,7 @@ func (f *forwarder) work(now time.Time) {
 			break
 		}
 		now = time.Now()
+		f.looked = now
 	}
 	f.settle()
 	switch {
@@ -206,7 +208,7 @@ func (f *forwarder) settle() {
 	moved := f.line.settle(func(it *item) {
 		f.flow += int(it.last - it.first + 1)
 		if it.held.left--; it.held.left == 0 {
-			f.upTo = &it.held.delivery.Entry.Position
+			f.upTo = &it.held.position
 			f.drop(it.held)
 		}
 	})

@@ -25,18 +25,32 @@ type message struct {
 	schema     pulsar.Schema
 }
 
-// held is an entry whose messages are in the line.
+// held is what is still needed of an entry whose messages are in the line.
 type held struct {
-	delivery edge.Delivery
-	grant    edge.Grant // of what it was decompressed to
-	bytes    int64      // that it counts for in the window
-	left     int        // items in the line
+	position edge.Position
+	publish  int64       // ms since 1970
+	producer string      // where its messages are to tell it
+	entry    *edge.Entry // of one that is parked whole
+	grant    edge.Grant  // of the entry
+	more     edge.Grant  // of what it was decompressed to
+	bytes    int64       // that it counts for in the window
+	left     int         // items in the line
+}
+
+func (f *forwarder) hold(d *edge.Delivery) *held {
+	h := &held{
+		position: d.Entry.Position, publish: d.Entry.Facts.Publish, grant: d.Grant, bytes: int64(len(d.Entry.Data)),
+	}
+	if f.route.Provenance == ProvenanceFull {
+		h.producer = d.Entry.Facts.Producer
+	}
+	return h
 }
 
 // release gives the memory back.
 func (h *held) release() {
-	h.delivery.Grant.Release()
 	h.grant.Release()
+	h.more.Release()
 }
 
 // perMessage is counted for each message beside its bytes: headers on the wire, and
@@ -52,39 +66,41 @@ func (m *message) size() int {
 	return n
 }
 
-// open makes items of an entry that is parsed. One that cannot be opened becomes a
+// split makes items of an entry that is parsed. One that cannot be opened becomes a
 // single item that is parked whole.
-func (f *forwarder) open(h *held, m *wire.Message) []item {
-	e := &h.delivery.Entry
+func (f *forwarder) split(h *held, d *edge.Delivery, m *wire.Message) []item {
+	e := &d.Entry
 	if e.Facts.Encrypted {
-		return h.whole("encrypted end to end")
+		return h.whole(e, "encrypted end to end")
 	}
 	if e.Facts.Chunk.IsChunk() {
-		return h.whole("a part of a message in chunks")
+		return h.whole(e, "a part of a message in chunks")
 	}
-	var items []item
+	items := f.opened[:0]
 	err := f.up.unpacker.Open(m, f.up.o.MaxMessageSize, func(s wire.Single) error {
-		items = append(items, f.itemOf(h, &s))
+		items = append(items, f.itemOf(h, e, &s))
 		return nil
 	})
+	f.opened = items
 	switch {
 	case err != nil:
-		return h.whole(fmt.Sprintf("cannot be opened: %v", err))
+		return h.whole(e, fmt.Sprintf("cannot be opened: %v", err))
 	case len(items) != int(e.Facts.Messages):
-		return h.whole(fmt.Sprintf("holds %d messages, its header says %d", len(items), e.Facts.Messages))
+		return h.whole(e, fmt.Sprintf("holds %d messages, its header says %d", len(items), e.Facts.Messages))
 	}
-	return f.stillWanted(h, items)
+	return f.stillWanted(d.Rest, items)
 }
 
-func (h *held) whole(reason string) []item {
-	e := &h.delivery.Entry
+// whole makes one item of an entry, of which everything is kept.
+func (h *held) whole(e *edge.Entry, reason string) []item {
+	kept := *e
+	h.entry = &kept
 	return []item{{first: e.Index, last: e.LastIndex(), size: len(e.Data), park: reason, whole: true, held: h}}
 }
 
 // stillWanted leaves out what was settled before the last restart, and what was
 // acknowledged by others.
-func (f *forwarder) stillWanted(h *held, items []item) []item {
-	rest := h.delivery.Rest
+func (f *forwarder) stillWanted(rest []uint64, items []item) []item {
 	kept := items[:0]
 	for i := range items {
 		open := rest == nil || i/64 < len(rest) && rest[i/64]&(1<<(i%64)) != 0
@@ -95,8 +111,7 @@ func (f *forwarder) stillWanted(h *held, items []item) []item {
 	return kept
 }
 
-func (f *forwarder) itemOf(h *held, s *wire.Single) item {
-	e := &h.delivery.Entry
+func (f *forwarder) itemOf(h *held, e *edge.Entry, s *wire.Single) item {
 	m := message{
 		payload: s.Payload, properties: append([]wire.Property(nil), s.Properties...),
 		event: s.EventTime, deliverAt: e.Facts.DeliverAt, sequence: s.SequenceID, part: -1,
@@ -157,12 +172,12 @@ func (f *forwarder) properties(it *item) map[string]string {
 	}
 	all["wayside"] = f.topic.BirthID() + ":" + strconv.FormatUint(it.first, 10)
 	if f.route.Provenance == ProvenanceFull {
-		e := &it.held.delivery.Entry
+		h := it.held
 		all["wayside.edge"] = f.up.o.EdgeID
 		all["wayside.topic"] = f.name.String()
-		all["wayside.entry"] = e.Position.String()
-		all["wayside.published"] = strconv.FormatInt(e.Facts.Publish, 10)
-		all["wayside.producer"] = e.Facts.Producer
+		all["wayside.entry"] = h.position.String()
+		all["wayside.published"] = strconv.FormatInt(h.publish, 10)
+		all["wayside.producer"] = h.producer
 		all["wayside.sequence"] = strconv.FormatInt(m.sequence, 10)
 		if m.part >= 0 {
 			all["wayside.entry"] += ":" + strconv.Itoa(int(m.part))

@@ -81,7 +81,7 @@ func (w *modelWorld) start() {
 	w.p = &planner{
 		set: sizes{
 			count: 2 + w.rng.IntN(9), batchBytes: 20 + w.rng.IntN(80), hardBytes: 120,
-			singles: 1 + w.rng.IntN(12), step: uint64(1 + w.rng.IntN(25)),
+			singles: 1 + w.rng.IntN(12), flying: 10 + w.rng.IntN(30), step: uint64(1 + w.rng.IntN(25)),
 		},
 		name: func(epoch uint64) string { return fmt.Sprintf("edge:%d", epoch) },
 	}

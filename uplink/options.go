@@ -150,7 +150,7 @@ func (o *Options) check() error {
 func (o *Options) sizes() sizes {
 	return sizes{
 		count: o.BatchMessages, batchBytes: o.BatchBytes, hardBytes: o.WindowBytes,
-		singles: o.BatchMessages, step: uint64(o.WindowMessages),
+		singles: o.BatchMessages, flying: o.WindowMessages, step: uint64(o.WindowMessages),
 	}
 }
 

@@ -103,7 +103,7 @@ func (p *parker) close() {
 // entry is what is parked: a message by itself; an entry whole, with its own header if
 // a client can still read it, or as the payload of a new one if nobody can.
 func (p *parker) entry(it *item, name string) ([]byte, error) {
-	e := &it.held.delivery.Entry
+	e := it.held.entry
 	meta := &pulsarpb.MessageMetadata{}
 	payload := it.msg.payload
 	switch {
@@ -148,7 +148,7 @@ func (p *parker) reason(it *item) []*pulsarpb.KeyValue {
 		pair("wayside.parked.reason", it.park),
 		pair("wayside.parked.topic", p.f.name.String()),
 		pair("wayside.parked.target", p.f.line.plan.target),
-		pair("wayside.parked.entry", it.held.delivery.Entry.Position.String()),
+		pair("wayside.parked.entry", it.held.position.String()),
 		pair("wayside.parked.index", strconv.FormatUint(it.first, 10)),
 		pair("wayside.parked.messages", strconv.FormatUint(it.last-it.first+1, 10)),
 	}

@@ -36,6 +36,7 @@ type sizes struct {
 	batchBytes int    // aim of a batch
 	hardBytes  int    // what no batch exceeds
 	singles    int    // singles unanswered at most
+	flying     int    // messages unanswered at most
 	step       uint64 // how far the mark of singles is raised ahead
 }
 
@@ -163,6 +164,9 @@ func (p *planner) sendBatch(s *segment) step {
 	n, complete := p.members(s)
 	if !complete {
 		p.starved = p.window.unanswered == 0
+		return p.drain()
+	}
+	if p.window.unanswered > 0 && p.window.unanswered+n > p.set.flying {
 		return p.drain()
 	}
 	short := n < p.session.count

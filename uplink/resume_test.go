@@ -11,7 +11,7 @@ import (
 
 func testPlanner(p plan) *planner {
 	l := &planner{
-		set:  sizes{count: 10, batchBytes: 1000, hardBytes: 5000, singles: 10, step: 100},
+		set:  sizes{count: 10, batchBytes: 1000, hardBytes: 5000, singles: 10, flying: 100, step: 100},
 		name: func(epoch uint64) string { return fmt.Sprint("edge:", epoch) },
 	}
 	l.load(p, "edge", "t")

@@ -13,28 +13,32 @@ import (
 // memoryRetry is when to look again for memory that others hold.
 const memoryRetry = 200 * time.Millisecond
 
+// maxOpened bounds the room to open entries in that is kept, in messages.
+const maxOpened = 1000
+
 // unpack opens entries into the line as long as the window has room. It reports
 // whether it did.
 func (f *forwarder) unpack(now time.Time) (some bool) {
 	w := &f.line.window
+	f.thirsty = time.Time{}
 	for len(f.packed) > 0 && (w.empty() || w.bytes < f.up.o.WindowBytes || f.line.starved) {
 		d := &f.packed[0]
-		h := &held{delivery: *d, bytes: int64(len(d.Entry.Data))}
+		h := f.hold(d)
 		m, err := wire.ParseMessage(d.Entry.Data)
 		if err == nil && !f.takeMemory(h, &m, now) {
 			return some
 		}
 		some = true
-		f.packed[0].Entry.Data = nil
-		f.packed = f.packed[1:]
-		f.begin(&h.delivery.Entry.Index, h.delivery.Entry.LastIndex())
+		f.begin(d.Entry.Index, d.Entry.LastIndex())
 		var items []item
 		if err != nil {
-			items = h.whole("cannot be read: " + err.Error())
+			items = h.whole(&d.Entry, "cannot be read: "+err.Error())
 		} else {
-			items = f.open(h, &m)
+			items = f.split(h, d, &m)
 		}
-		f.enter(h, items)
+		f.enter(h, unacked(d), items)
+		f.packed[0] = edge.Delivery{}
+		f.packed = f.packed[1:]
 	}
 	if len(f.packed) == 0 {
 		f.packed = nil
@@ -49,40 +53,45 @@ func (f *forwarder) takeMemory(h *held, m *wire.Message, now time.Time) bool {
 	if m.Compression == 0 || more <= 0 || more > int64(f.up.o.MaxMessageSize) {
 		return true
 	}
-	g, ok := f.up.broker.Budget().TryTake(edge.ShareUplink, more)
+	g, ok := f.up.broker.Budget().TryTake(edge.ShareUplink, copiesOfEntry*more)
 	if !ok && !f.line.window.empty() {
 		f.thirsty = now.Add(memoryRetry)
 		return false
 	}
-	h.grant = g
+	h.more = g
 	h.bytes += more
 	f.holding.Add(more)
 	return true
 }
 
 // begin tells the planner of the first entry of a seat.
-func (f *forwarder) begin(first *uint64, last uint64) {
+func (f *forwarder) begin(first, last uint64) {
 	if f.begun {
 		return
 	}
 	f.begun = true
-	if f.line.begin(*first, last) {
+	if f.line.begin(first, last) {
 		f.up.o.Logger.Warn("the cursor of a topic was set back: what it holds goes again, under a new name",
-			"topic", f.name.String(), "route", f.route.Name, "from", *first)
+			"topic", f.name.String(), "route", f.route.Name, "from", first)
 	}
 }
 
-// enter puts an entry's items into the line, and gives back what it has no items for.
-func (f *forwarder) enter(h *held, items []item) {
+// enter puts an entry's items into the line, and gives back the permits that the core
+// took for what it has no items for.
+func (f *forwarder) enter(h *held, permits int, items []item) {
 	taken := 0
 	for i := range items {
 		taken += int(items[i].last - items[i].first + 1)
 		f.line.window.add(items[i])
 	}
+	clear(f.opened)
+	if cap(f.opened) > maxOpened {
+		f.opened = nil
+	}
 	h.left = len(items)
-	f.flow += unacked(&h.delivery) - taken
+	f.flow += permits - taken
 	if h.left == 0 {
-		f.upTo = &h.delivery.Entry.Position
+		f.upTo = &h.position
 		f.drop(h)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"wayside/edge"
 )
 
 // State is how a topic's way to the cloud stands.
@@ -121,7 +123,7 @@ func (f *forwarder) publish(now time.Time) {
 	r := &f.report
 	r.oldest = 0
 	if w := &f.line.window; !w.empty() {
-		r.oldest = w.items[w.head].held.delivery.Entry.Facts.Publish
+		r.oldest = w.items[w.head].held.publish
 	}
 	if passed := now.Sub(r.lastAt); passed >= time.Second {
 		sent := f.counts.sentBytes.Load()
@@ -159,10 +161,15 @@ func (f *forwarder) status() TopicStatus {
 	f.mu.Lock()
 	r := f.report
 	f.mu.Unlock()
+	var sub edge.SubscriptionStats // before the counters, so that what has left the backlog is counted
+	if r.seat != nil {
+		sub = r.seat.consumer.Topic().Stats().Subscriptions[f.route.subscription()]
+	}
 	c := &f.counts
 	t := TopicStatus{
 		Route: f.route.Name, Topic: f.name.String(), Target: f.target.String(),
 		State: r.state, Since: r.since, Until: r.until, Reason: r.reason,
+		Backlog: sub.Backlog, BacklogBytes: sub.BacklogBytes,
 		Sent: c.sent.Load(), SentBytes: c.sentBytes.Load(), Handed: c.handed.Load(), Duplicates: c.duplicates.Load(),
 		Parked: c.parked.Load(), Reconnects: c.reconnects.Load(), Conflicts: c.conflicts.Load(),
 	}
@@ -171,10 +178,6 @@ func (f *forwarder) status() TopicStatus {
 	}
 	if time.Since(r.lastAt) < 5*time.Second {
 		t.Rate = r.rate
-	}
-	if r.seat != nil {
-		sub := r.seat.consumer.Topic().Stats().Subscriptions[f.route.subscription()]
-		t.Backlog, t.BacklogBytes = sub.Backlog, sub.BacklogBytes
 	}
 	return t
 }
