@@ -1,0 +1,5 @@
+//go:build race
+
+package uplink
+
+const raced = true
