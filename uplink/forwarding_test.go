@@ -3,6 +3,7 @@ package uplink
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,9 +176,13 @@ func TestForwardAcknowledged(t *testing.T) {
 		o.Routes[0].Forward, o.Routes[0].By = ForwardAcknowledged, "worker"
 	})
 	topic := r.topic("in-a")
+	if s := r.status("in-a", inState(Waiting)); !strings.Contains(s.Reason, "worker") {
+		t.Errorf("%+v", s)
+	}
 	if err := topic.CreateSubscription(r.context(), "worker", edge.Earliest); err != nil {
 		t.Fatal(err)
 	}
+	r.status("in-a", inState(Idle))
 	r.publish("in-a", 0, 10)
 	got := make(receiver, 100)
 	worker, err := topic.Subscribe(r.context(), edge.SubscribeOptions{Name: "worker", Durable: true, Epoch: -1}, got, self{})

@@ -82,6 +82,7 @@ const attachRetry = 2 * time.Second
 func (f *forwarder) onAttached(e *event, now time.Time) {
 	if e.err == nil {
 		f.seated(e.consumer)
+		f.set(Idle, "") // until there is something to send
 		return
 	}
 	f.attaching = false
