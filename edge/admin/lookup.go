@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"strconv"
@@ -71,20 +72,18 @@ func (s *Server) bundleOf(r *http.Request, domain string) (any, error) {
 
 // addresses are where a client that sent a request finds this broker.
 type addresses struct {
-	host     string // without port, an IPv6 address without brackets
-	httpPort string
-	secure   bool
-	opts     *Options
+	host       string // without port, an IPv6 address without brackets
+	httpPort   string
+	pulsarPort string // "" without a plain Pulsar listener
+	secure     bool
+	opts       *Options
 }
 
 // addresses takes the host from the request, so that the client stays on an address
 // that it can reach, unless another one is advertised.
 func (s *Server) addresses(r *http.Request) addresses {
 	a := addresses{secure: s.opts.TLS, opts: &s.opts}
-	host, port, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host, port = strings.Trim(r.Host, "[]"), ""
-	}
+	host, port := hostAndPort(r.Host)
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		localHost, localPort, err := net.SplitHostPort(local.String())
 		if err == nil && host == "" {
@@ -95,10 +94,23 @@ func (s *Server) addresses(r *http.Request) addresses {
 		}
 	}
 	a.host, a.httpPort = host, port
+	if s.opts.PulsarPort != 0 {
+		a.pulsarPort = strconv.Itoa(s.opts.PulsarPort)
+	}
 	if adv := s.opts.Advertised; adv != "" && !strings.Contains(adv, "://") {
-		a.host = adv
+		a.host, port = hostAndPort(adv)
+		a.pulsarPort = cmp.Or(port, a.pulsarPort)
 	}
 	return a
+}
+
+// hostAndPort takes an address apart that may lack its port.
+func hostAndPort(address string) (host, port string) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return strings.Trim(address, "[]"), ""
+	}
+	return host, port
 }
 
 func (a addresses) join(port string) string {
@@ -116,10 +128,10 @@ func (a addresses) pulsar() string {
 	if strings.HasPrefix(a.opts.Advertised, "pulsar://") {
 		return a.opts.Advertised
 	}
-	if a.opts.PulsarPort == 0 {
+	if a.pulsarPort == "" {
 		return ""
 	}
-	return "pulsar://" + a.join(strconv.Itoa(a.opts.PulsarPort))
+	return "pulsar://" + a.join(a.pulsarPort)
 }
 
 func (a addresses) pulsarTLS() string {

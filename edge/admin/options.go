@@ -24,8 +24,9 @@ type Options struct {
 
 	// PulsarPort and PulsarTLSPort are those of the Pulsar listeners, 0 for none. With
 	// Advertised empty, lookups answer with the host that the client dialled and these
-	// ports, so that it stays on an address that works for it. Advertised is a host, or
-	// a whole pulsar:// URL, that is answered instead.
+	// ports, so that it stays on an address that works for it. Advertised is a host,
+	// HOST:PORT of the plain Pulsar listener, or a whole pulsar:// URL, that is answered
+	// instead.
 	PulsarPort    int
 	PulsarTLSPort int
 	Advertised    string
