@@ -10,7 +10,7 @@ run: ## start a broker on the playground's settings, with sensors that publish t
 test: ## all that CI runs, on a bare machine
 	@scripts/test
 
-long: ## full crash, uplink and fuzz runs; SEED=… repeats one
+long: build ## full crash, uplink and fuzz runs; SEED=… repeats one
 	@scripts/long $(SEED)
 
 build: ## bin/wayside for this machine
@@ -25,7 +25,7 @@ check: ## what every change must pass: lint, vulnerabilities, import arrows, uni
 fuzz: ## every fuzz target for FUZZTIME (10m)
 	@scripts/fuzz $(FUZZTIME)
 
-crash: ## kill the broker at random moments, ROUNDS (20) times; SEED=… repeats a run
+crash: build ## kill the broker at random moments, ROUNDS (20) times; SEED=… repeats a run
 	@scripts/crash $(or $(ROUNDS),20) $(SEED)
 
 conformance: build ## unmodified Python, Java, Node and Go clients against the built broker

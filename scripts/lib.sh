@@ -140,17 +140,17 @@ answers() {
 
 new_seed() { echo $((RANDOM * 32768 + RANDOM)); }
 
-# run_tests PREFIX LIMIT FOLDER…: runs the tests whose names begin with PREFIX in those of the folders that hold Go
-# packages, below them too. TEST_FLAGS are more arguments for go test.
+# run_tests PREFIX LIMIT FOLDER…: runs the tests whose names begin with PREFIX, a pattern that grep -E and Go know, in
+# those of the folders that hold Go packages, below them too. TEST_FLAGS are more arguments for go test.
 run_tests() {
   local prefix=$1 limit=$2 d found=()
   shift 2
   need go golang
   for d in "$@"; do
     [ ! -d "$ROOT/$d" ] || mapfile -t -O ${#found[@]} found < <(cd "$ROOT" &&
-      grep -rl --include='*_test.go' "^func $prefix" "./$d" | xargs -r -n1 dirname | sort -u)
+      grep -rlE --include='*_test.go' "^func $prefix" "./$d" | xargs -r -n1 dirname | sort -u)
   done
   [ ${#found[@]} -gt 0 ] || die "no test begins with $prefix in $*"
   # shellcheck disable=SC2086
-  (cd "$ROOT" && go test -count=1 -timeout "$limit" -run "^$prefix" ${TEST_FLAGS:-} "${found[@]}") || return 1
+  (cd "$ROOT" && go test -count=1 -timeout "$limit" -run "^($prefix)" ${TEST_FLAGS:-} "${found[@]}") || return 1
 }

@@ -37,7 +37,7 @@ func (a entryID) less(b entryID) bool {
 type book struct {
 	mu     sync.Mutex
 	topic  map[string]*page
-	totals struct{ receipts, acks, seen, kills int }
+	totals struct{ receipts, acks, seen int }
 }
 
 // page is the part of one topic.
@@ -79,6 +79,22 @@ func (b *book) ackConfirmed(topic, payload string) {
 	defer b.mu.Unlock()
 	b.topic[topic].confirmed[payload] = true
 	b.totals.acks++
+}
+
+// idle says what a whole run has not shown, "" if it has shown everything: a load that never came to work must not
+// pass for one that was survived.
+func (b *book) idle() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.totals.receipts == 0:
+		return "no message got a receipt"
+	case b.totals.seen == 0:
+		return "no message was read"
+	case b.totals.acks == 0:
+		return "no acknowledgement was confirmed"
+	}
+	return ""
 }
 
 func (b *book) summary() string {

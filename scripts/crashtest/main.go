@@ -64,6 +64,9 @@ func run(bin, dir string, rounds int, seed uint64, longest time.Duration) error 
 	if err := b.check(book); err != nil {
 		return fmt.Errorf("after the last round: %w", err)
 	}
+	if idle := book.idle(); idle != "" {
+		return fmt.Errorf("%s: the run tested nothing", idle)
+	}
 	fmt.Printf("crash: passed, %d kills in %s: %s\n", rounds, time.Since(begin).Round(time.Second), book.summary())
 	return nil
 }

@@ -73,9 +73,15 @@ func audit(c pulsar.Client, b *book, topic string) error {
 	return s.AckCumulative(newest)
 }
 
+// message is what the audit looks at of a message.
+type message interface {
+	ID() pulsar.MessageID
+	Payload() []byte
+}
+
 // read checks one message of the audit: ids rise, no payload comes twice, numbers of
 // a producer rise.
-func (p *page) read(m pulsar.Message, seen map[string]entryID) error {
+func (p *page) read(m message, seen map[string]entryID) error {
 	id, payload := idOf(m.ID()), string(m.Payload())
 	if !p.last.less(id) {
 		return fmt.Errorf("id %v came after %v", id, p.last)
