@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -63,8 +64,13 @@ func backlogs(wayside, folder string, clients int, millions string) error {
 	var working sync.WaitGroup
 	defer working.Wait()
 	defer cancel()
+	var failed atomic.Int64
 	for i := range clients {
-		working.Go(func() { chat(ctx, d, i) })
+		t, err := newTalker(ctx, d, i)
+		if err != nil {
+			return err
+		}
+		working.Go(func() { t.talk(ctx, &failed) })
 	}
 	peak := watchPeak(ctx, &working, p)
 	fmt.Printf("uplink on, %d clients, no backlog: %s\n", clients, p.memory())
@@ -79,6 +85,9 @@ func backlogs(wayside, folder string, clients int, millions string) error {
 		}
 		have = want
 		fmt.Printf("uplink on, %d clients, backlog of %d million: %s, %.1f MiB at most so far\n", clients, want, p.memory(), mib(peak.Load()))
+	}
+	if n := failed.Load(); n > 0 {
+		return fmt.Errorf("%d readings of the clients did not pass meanwhile", n)
 	}
 	return nil
 }
@@ -95,25 +104,53 @@ func memoryPeer(wayside, folder, name string, more ...string) (*peer, *pulsarDri
 	dir := filepath.Join(folder, name)
 	p := &peer{name: name, dir: dir, address: listen,
 		command: append([]string{wayside, "serve", "--data", filepath.Join(dir, "data"), "--listen", listen, "--admin", admin}, more...)}
-	return p, &pulsarDriver{url: "pulsar://" + listen, admin: "http://" + admin}, p.start()
+	if err := p.start(); err != nil {
+		p.stop()
+		return nil, nil, err
+	}
+	return p, &pulsarDriver{url: "pulsar://" + listen, admin: "http://" + admin}, nil
 }
 
-// chat is one client that publishes a reading a second and consumes it.
-func chat(ctx context.Context, d *pulsarDriver, i int) {
+// A talker is one client that publishes readings to a topic of its own and consumes them.
+type talker struct {
+	client   pulsar.Client
+	producer pulsar.Producer
+	consumer pulsar.Consumer
+}
+
+// newTalker connects and lets a first reading pass, so that what is measured is clients at work.
+func newTalker(ctx context.Context, d *pulsarDriver, i int) (*talker, error) {
 	c, err := d.client()
 	if err != nil {
-		return
+		return nil, err
 	}
-	defer c.Close()
-	topic := fmt.Sprintf("memory-chat-%d", i)
-	s, err := c.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "s", Type: pulsar.Shared})
+	t, topic := &talker{client: c}, fmt.Sprintf("memory-chat-%d", i)
+	if t.consumer, err = c.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "s", Type: pulsar.Shared}); err == nil {
+		if t.producer, err = c.CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true}); err == nil {
+			err = t.exchange(ctx)
+		}
+	}
 	if err != nil {
-		return
+		c.Close()
+		return nil, fmt.Errorf("client %d: %w", i, err)
 	}
-	p, err := c.CreateProducer(pulsar.ProducerOptions{Topic: topic, DisableBatching: true})
+	return t, nil
+}
+
+func (t *talker) exchange(ctx context.Context) error {
+	if _, err := t.producer.Send(ctx, &pulsar.ProducerMessage{Payload: make([]byte, 128)}); err != nil {
+		return err
+	}
+	m, err := t.consumer.Receive(ctx)
 	if err != nil {
-		return
+		return err
 	}
+	return t.consumer.Ack(m)
+}
+
+// talk passes a reading a second until the context ends, and counts those that failed.
+func (t *talker) talk(ctx context.Context, failed *atomic.Int64) {
+	defer t.client.Close()
 	for tick := time.NewTicker(time.Second); ; {
 		select {
 		case <-ctx.Done():
@@ -121,11 +158,8 @@ func chat(ctx context.Context, d *pulsarDriver, i int) {
 			return
 		case <-tick.C:
 		}
-		if _, err := p.Send(ctx, &pulsar.ProducerMessage{Payload: make([]byte, 128)}); err != nil {
-			continue
-		}
-		if m, err := s.Receive(ctx); err == nil {
-			_ = s.Ack(m)
+		if err := t.exchange(ctx); err != nil && ctx.Err() == nil {
+			failed.Add(1)
 		}
 	}
 }
@@ -211,16 +245,11 @@ func goroutines(d *pulsarDriver) int {
 		return 0
 	}
 	defer answer.Body.Close()
-	var b strings.Builder
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := answer.Body.Read(buf)
-		b.Write(buf[:n])
-		if err != nil {
-			break
-		}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0
 	}
-	for line := range strings.Lines(b.String()) {
+	for line := range strings.Lines(string(text)) {
 		if v, ok := strings.CutPrefix(line, "go_goroutines "); ok {
 			n, _ := strconv.ParseFloat(strings.TrimSpace(v), 64)
 			return int(n)
