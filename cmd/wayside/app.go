@@ -32,7 +32,7 @@ func (m *Main) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "wayside",
 		Short: "A lean edge broker that speaks Pulsar and forwards topics to the cloud",
-		Args:  cobra.NoArgs,
+		Args:  oneCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 
 		SilenceErrors: true,
@@ -41,6 +41,7 @@ func (m *Main) command() *cobra.Command {
 	root.SetIn(m.Stdin)
 	root.SetOut(m.Stdout)
 	root.SetErr(m.Stderr)
+	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
 		m.serveCommand(), m.configCommand(), m.statusCommand(),
 		m.produceCommand(), m.consumeCommand(), m.demoCommand(),

@@ -16,15 +16,18 @@ func TestUsageErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"prodcue x", exitUsage, `wayside: wrong usage: unknown command "prodcue" for "wayside"`},
-		{"serve --lisen :1", exitUsage, "wayside: wrong usage: unknown flag: --lisen: see wayside --help"},
-		{"serve extra", exitUsage, "wayside: wrong usage: unknown command"},
-		{"serve -c", exitUsage, "wayside: wrong usage: flag needs an argument"},
+		{"prodcue x", exitUsage, `wayside: unknown command: prodcue: did you mean wayside produce?`},
+		{"subscribe x", exitUsage, `wayside: unknown command: subscribe: see wayside --help`},
+		{"config chek", exitUsage, `wayside: unknown command: config chek: did you mean wayside config check?`},
+		{"serve --lisen :1", exitUsage, "wayside: wrong usage: unknown flag: --lisen: see wayside serve --help"},
+		{"serve extra", exitUsage, "wayside: wrong usage: extra: wayside serve takes flags only, see wayside serve --help"},
+		{"serve -c", exitUsage, "wayside: wrong usage: flag needs an argument: 'c' in -c: see wayside serve --help"},
 		{"serve --config=", exitUsage, "wayside: wrong usage: -c: name a file"},
 		{"serve -c none.yaml", exitUsage, "wayside: cannot open the configuration: none.yaml: there is no such file"},
 		{"serve --set storage.quota", exitUsage, "wayside: wrong usage: --set storage.quota: write --set KEY=VALUE"},
 		{"serve --set storage.quota=10mb", exitUsage, `wayside: --set: storage.quota: "10mb" has no known unit, did you mean MB or MiB?`},
-		{"produce", exitUsage, "wayside: wrong usage: accepts 1 arg(s), received 0"},
+		{"produce", exitUsage, "wayside: wrong usage: no TOPIC: see wayside produce --help"},
+		{"consume a b", exitUsage, "wayside: wrong usage: a b: wayside consume takes one TOPIC, see wayside consume --help"},
 		{"produce a/b -m x", exitUsage, "wayside: wrong topic: a/b: write temperature, tenant/namespace/topic"},
 		{"produce t/n!/a -m x", exitUsage, "wayside: wrong topic: t/n!/a: invalid topic name"},
 		{"produce x -p a", exitUsage, "wayside: wrong usage: -p a: write -p NAME=VALUE"},

@@ -53,12 +53,12 @@ func (f *configFlags) load(c *cobra.Command, env func(string) (string, bool)) (s
 }
 
 func (m *Main) configCommand() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Print, check or explain the configuration", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "config", Short: "Print, check or explain the configuration", Args: oneCommand}
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	c.AddCommand(&cobra.Command{
 		Use:   "default",
 		Short: "Print the default file: every key, its default and what it does",
-		Args:  cobra.NoArgs,
+		Args:  onlyFlags,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := io.WriteString(c.OutOrStdout(), configs.Default())
 			return err
@@ -69,7 +69,7 @@ func (m *Main) configCommand() *cobra.Command {
 
 func (m *Main) checkCommand() *cobra.Command {
 	var f configFlags
-	c := &cobra.Command{Use: "check", Short: "Check a configuration; all errors in one go, exit 2", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "check", Short: "Check a configuration; all errors in one go, exit 2", Args: onlyFlags}
 	f.add(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := f.load(c, m.Env)
@@ -83,7 +83,7 @@ func (m *Main) checkCommand() *cobra.Command {
 
 func (m *Main) showCommand() *cobra.Command {
 	var f configFlags
-	c := &cobra.Command{Use: "show", Short: "Show the values in effect and where each comes from, secrets masked", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "show", Short: "Show the values in effect and where each comes from, secrets masked", Args: onlyFlags}
 	f.add(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := f.load(c, m.Env)

@@ -30,7 +30,7 @@ func (m *Main) consumeCommand() *cobra.Command {
 		Long: "With -s the subscription is durable: what it has not acknowledged waits for it. Without -s a reader is used, which " +
 			"leaves nothing behind.",
 		Example: "  wayside consume temperature\n  wayside consume temperature -s display --from earliest -n 10 --json",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneTopic,
 	}
 	f.add(c)
 	flags := c.Flags()

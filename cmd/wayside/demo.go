@@ -48,7 +48,7 @@ func (m *Main) demoCommand() *cobra.Command {
 		Short: "Play sensors on a running broker, so that data moves",
 		Long: "The sensors publish JSON readings to the topics temperature, humidity and vibration in public/default, each with " +
 			"its name as key. A consumer of the same topics shows what arrives. It goes on until it is interrupted.",
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 	}
 	f.add(c)
 	c.Flags().IntVar(&f.sensors, "sensors", 12, "number `N` of sensors")

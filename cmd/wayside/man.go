@@ -15,7 +15,7 @@ func (m *Main) manCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man",
 		Short: "Print the manual page, for man(1): wayside man | man -l -",
-		Args:  cobra.NoArgs,
+		Args:  onlyFlags,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
 			fmt.Fprintf(w, ".TH WAYSIDE 1 \"\" %s\n.SH NAME\nwayside \\- %s\n", roff(quoted("wayside "+thisBuild().version)), roff(root.Short))

@@ -35,7 +35,7 @@ func (m *Main) produceCommand() *cobra.Command {
 		Long: "Each line, or each -m, becomes a message. With -n the texts are gone through again and again " +
 			"until COUNT messages are sent; of standard input at most COUNT lines are read.",
 		Example: "  wayside produce temperature -m 21.5\n  sensor | wayside produce plant/line-1/vibration -k motor-7",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneTopic,
 	}
 	f.add(c)
 	flags := c.Flags()

@@ -25,7 +25,7 @@ func (m *Main) serveCommand() *cobra.Command {
 		Long: "Flags beat the file, the file beats the defaults. SIGTERM and SIGINT stop it cleanly, a second one at once; " +
 			"SIGHUP reads the file again and applies what can be changed while running.",
 		Example: "  wayside serve\n  wayside serve -c /etc/wayside/wayside.yaml --set storage.quota=2GiB",
-		Args:    cobra.NoArgs,
+		Args:    onlyFlags,
 	}
 	f.add(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

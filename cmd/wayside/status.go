@@ -32,7 +32,7 @@ func (m *Main) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show health, topics, backlog, disk and uplink of a running broker",
 		Long:  "Exit status 0: healthy, 1: degraded, 3: not reachable.",
-		Args:  cobra.NoArgs,
+		Args:  onlyFlags,
 	}
 	c.Flags().StringVar(&f.admin, "admin", "http://127.0.0.1:8080", "`URL` of the broker's admin listener")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print everything as JSON")

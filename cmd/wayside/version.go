@@ -62,7 +62,7 @@ func (m *Main) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print version, commit, Go version and platform",
-		Args:  cobra.NoArgs,
+		Args:  onlyFlags,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(c.OutOrStdout(), thisBuild())
 			return err
