@@ -59,6 +59,8 @@ func (s *session) frame(h wire.Header) error {
 	}
 	cmd, err := s.command(h.Command)
 	switch {
+	case err != nil && c.answered:
+		s.slots.give(1) // nobody answers what did not come
 	case err != nil:
 	case c.scan != nil:
 		err = c.scan(s, cmd)

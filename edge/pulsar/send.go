@@ -41,14 +41,11 @@ func (s *session) handleSend(h wire.Header) error {
 	if err := s.takeSlot(); err != nil {
 		return err
 	}
-	if err := s.takeMemory(h.Payload() + entryOverhead); err != nil {
+	m, err := s.entry(h.Payload())
+	if err != nil {
+		s.slots.give(1) // nobody answers what did not come
 		return err
 	}
-	m := edge.Message{Data: make([]byte, h.Payload())}
-	if err := s.fill(m.Data); err != nil {
-		return err // the session's end gives the loan back
-	}
-	m.Grant, s.loan = s.loan, edge.Grant{}
 	done := p.answers(s.send.SequenceID, s.send.HighestSequenceID)
 	if err := s.describe(&m); err != nil {
 		p.core.Refuse(m, err, done)
@@ -57,6 +54,19 @@ func (s *session) handleSend(h wire.Header) error {
 	m.Facts.Producer = p.core.Name()
 	p.core.Publish(m, done)
 	return nil
+}
+
+// entry reads the entry of a SEND. On an error the session's end gives the loan back.
+func (s *session) entry(size int) (m edge.Message, err error) {
+	if err := s.takeMemory(size + entryOverhead); err != nil {
+		return m, err
+	}
+	m.Data = make([]byte, size)
+	if err := s.fill(m.Data); err != nil {
+		return m, err
+	}
+	m.Grant, s.loan = s.loan, edge.Grant{}
+	return m, nil
 }
 
 // sender reads the command of a SEND and returns its producer, nil if what it sends is

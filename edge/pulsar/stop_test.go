@@ -5,9 +5,14 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"wayside/edge"
+	"wayside/wire"
+	"wayside/wire/pulsarpb"
 )
 
 func TestCloseAnswersWhatIsOwed(t *testing.T) {
@@ -36,6 +41,41 @@ func TestCloseAnswersWhatIsOwed(t *testing.T) {
 	c.closed()
 	if err := <-closed; err != nil {
 		t.Error(err)
+	}
+}
+
+// What has come of a frame when the server stops is owed no answer, and the end does not
+// wait for one.
+func TestCloseInTheMiddleOfAFrame(t *testing.T) {
+	send, err := wire.AppendPayloadCommand(nil, wire.Wrap(&pulsarpb.CommandSend{ProducerId: num(1), SequenceId: num(0)}),
+		entryOf(t, 0, 0, make([]byte, 1000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lookup, err := wire.AppendCommand(nil, wire.Wrap(&pulsarpb.CommandLookupTopic{Topic: proto.String("t"), RequestId: num(1)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, begun := range map[string][]byte{"entry": send[:500], "command": lookup[:len(lookup)-1]} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *rig, dial func() *client) {
+				c := dial()
+				if _, err := c.Connect(); err != nil {
+					t.Fatal(err)
+				}
+				c.producing("stopping")
+				if err := c.SendFrame(begun); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				start := time.Now()
+				go r.server.Close(context.Background()) //nolint:errcheck // the rig's own Close tells
+				c.closed()
+				if took := time.Since(start); took != 0 {
+					t.Errorf("the end took %v", took)
+				}
+			})
+		})
 	}
 }
 
