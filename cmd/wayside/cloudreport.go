@@ -1,17 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"wayside/edge"
 	"wayside/uplink"
 )
 
-// maxUplinkTopics bounds the topics of the uplink that are told by name, in status and
-// metrics; the worst come first.
+// maxUplinkTopics bounds the topics of the uplink that are told by name: in the status the
+// worst of them, in the metrics all or none.
 const maxUplinkTopics = 100
 
 // uplinkReport is what status says of the uplink.
@@ -56,25 +55,44 @@ func (b *server) reportUplink() any {
 	if b.uplink == nil {
 		return uplinkReport{State: "off", EdgeID: b.edgeID, Routes: len(b.Uplink.Routes), Topics: []uplinkTopic{}}
 	}
-	st := b.uplink.Status()
-	r := uplinkReport{
-		URL: st.URL, EdgeID: b.edgeID, State: string(st.State), Reason: st.Reason, Routes: len(b.Uplink.Routes), Topics: []uplinkTopic{},
+	r := reportOf(b.uplink.Status(), time.Now())
+	r.EdgeID, r.Routes = b.edgeID, len(b.Uplink.Routes)
+	return r
+}
+
+// reportOf adds the topics up, and names as many as may be.
+func reportOf(st uplink.Status, now time.Time) uplinkReport {
+	r := uplinkReport{URL: st.URL, State: string(st.State), Reason: st.Reason, Topics: []uplinkTopic{}}
+	named := st.Topics
+	if len(named) > maxUplinkTopics {
+		named = worst(named)
+		r.Left = len(st.Topics) - len(named)
 	}
-	now := time.Now()
+	for i := range named {
+		r.Topics = append(r.Topics, topicReport(&named[i], now))
+	}
 	for i := range st.Topics {
-		t := topicReport(&st.Topics[i], now)
+		t := &st.Topics[i]
 		r.Backlog += t.Backlog
 		r.BacklogBytes += t.BacklogBytes
 		r.Sent += t.Sent
 		r.Duplicates += t.Duplicates
 		r.Parked += t.Parked
-		if len(r.Topics) < maxUplinkTopics {
-			r.Topics = append(r.Topics, t)
-		} else {
-			r.Left++
-		}
 	}
 	return r
+}
+
+// worst are the topics of which somebody has to know: those in trouble, the refused ones
+// first, then those with the most that waits.
+func worst(all []uplink.TopicStatus) []uplink.TopicStatus {
+	grave := func(t *uplink.TopicStatus) int {
+		return slices.Index([]uplink.State{uplink.BackingOff, uplink.Refused}, t.State)
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b uplink.TopicStatus) int {
+		return cmp.Or(cmp.Compare(grave(&b), grave(&a)), cmp.Compare(b.BacklogBytes, a.BacklogBytes))
+	})
+	return sorted[:maxUplinkTopics]
 }
 
 func topicReport(t *uplink.TopicStatus, now time.Time) uplinkTopic {
@@ -94,81 +112,6 @@ func topicReport(t *uplink.TopicStatus, now time.Time) uplinkTopic {
 		r.Drain = float64(t.BacklogBytes) / t.Rate
 	}
 	return r
-}
-
-// uplinkMetrics are the uplink's figures under the names that Pulsar has for
-// replication, and our own where it has none.
-type uplinkMetrics struct {
-	status func() uplink.Status
-	texts  []uplinkMetric
-}
-
-type uplinkMetric struct {
-	description *prometheus.Desc
-	kind        prometheus.ValueType
-	value       func(*uplink.TopicStatus) float64
-}
-
-func newUplinkMetrics(u *uplink.Uplink, cluster string) *uplinkMetrics {
-	m := &uplinkMetrics{status: u.Status}
-	add := func(name, help string, kind prometheus.ValueType, value func(*uplink.TopicStatus) float64) {
-		labels := prometheus.Labels{"cluster": cluster}
-		d := prometheus.NewDesc(name, help, []string{"namespace", "topic", "remote_cluster", "route"}, labels)
-		m.texts = append(m.texts, uplinkMetric{d, kind, value})
-	}
-	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
-	add("pulsar_replication_backlog", "Messages that the cloud has not confirmed.", gauge,
-		func(t *uplink.TopicStatus) float64 { return float64(t.Backlog) })
-	add("pulsar_replication_throughput_out", "Bytes per second confirmed lately, before compression.", gauge,
-		func(t *uplink.TopicStatus) float64 { return t.Rate })
-	add("pulsar_replication_connected_count", "1 while a producer in the cloud is open.", gauge,
-		func(t *uplink.TopicStatus) float64 { return truth(t.State == uplink.Connected) })
-	add("pulsar_replication_disconnected_count", "1 while something keeps the topic from the cloud.", gauge,
-		func(t *uplink.TopicStatus) float64 {
-			return truth(t.State == uplink.BackingOff || t.State == uplink.Refused)
-		})
-	add("pulsar_replication_delay_in_seconds", "Age of the oldest message that is on its way.", gauge,
-		func(t *uplink.TopicStatus) float64 { return t.OldestAge.Seconds() })
-	add("wayside_uplink_sent_total", "Messages confirmed by the cloud.", counter,
-		func(t *uplink.TopicStatus) float64 { return float64(t.Sent) })
-	add("wayside_uplink_handed_bytes_total", "Bytes handed to the client, repeats included.", counter,
-		func(t *uplink.TopicStatus) float64 { return float64(t.Handed) })
-	add("wayside_uplink_duplicates_total", "Messages that the cloud had already.", counter,
-		func(t *uplink.TopicStatus) float64 { return float64(t.Duplicates) })
-	add("wayside_uplink_parked_total", "Messages that the cloud will never take.", counter,
-		func(t *uplink.TopicStatus) float64 { return float64(t.Parked) })
-	add("wayside_uplink_reconnects_total", "Producers opened in the cloud.", counter,
-		func(t *uplink.TopicStatus) float64 { return float64(t.Reconnects) })
-	return m
-}
-
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// Describe tells the names.
-func (m *uplinkMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, t := range m.texts {
-		to <- t.description
-	}
-}
-
-// Collect takes a snapshot. Beyond the bound only the first topics have figures.
-func (m *uplinkMetrics) Collect(to chan<- prometheus.Metric) {
-	st := m.status()
-	for i := range st.Topics[:min(len(st.Topics), maxUplinkTopics)] {
-		t := &st.Topics[i]
-		name, err := edge.ParseTopicName(t.Topic)
-		if err != nil {
-			continue
-		}
-		for _, each := range m.texts {
-			to <- prometheus.MustNewConstMetric(each.description, each.kind, each.value(t), name.NamespaceName(), t.Topic, st.Cluster, t.Route)
-		}
-	}
 }
 
 // uplink lays the uplink's section of a status out.

@@ -222,7 +222,7 @@ func (b *server) startAdmin(clients *pulsar.Server) error {
 	o.Clients = clients.Sessions
 	o.Sections = map[string]func() any{"data": b.reportData, "uplink": b.reportUplink}
 	if b.uplink != nil {
-		o.Collectors = append(o.Collectors, newUplinkMetrics(b.uplink, o.Cluster))
+		o.Collectors = append(o.Collectors, newUplinkMetrics(b.uplink.Status, o.Cluster))
 	}
 	server, err := admin.New(o)
 	if err != nil {
