@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -102,20 +101,9 @@ func (b *Broker) Names(namespace string) []TopicName {
 	return sortedNames(names)
 }
 
-// sortedNames sorts by the full name, which it puts together once for each.
+// sortedNames sorts by the full name.
 func sortedNames(names []TopicName) []TopicName {
-	type named struct {
-		full string
-		name TopicName
-	}
-	list := make([]named, len(names))
-	for i, n := range names {
-		list[i] = named{n.String(), n}
-	}
-	slices.SortFunc(list, func(x, y named) int { return strings.Compare(x.full, y.full) })
-	for i := range list {
-		names[i] = list[i].name
-	}
+	slices.SortFunc(names, TopicName.compare)
 	return names
 }
 

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -82,6 +83,28 @@ func ValidPart(s string) bool {
 // String is the full name.
 func (t TopicName) String() string {
 	return t.Domain + "://" + t.Tenant + "/" + t.Namespace + "/" + t.Local
+}
+
+// compare orders as the full names do, without putting them together.
+func (t TopicName) compare(o TopicName) int {
+	return cmp.Or(
+		strings.Compare(t.Domain, o.Domain), // of two, which differ in their first letter
+		compareParts(t.Tenant, o.Tenant), compareParts(t.Namespace, o.Namespace),
+		strings.Compare(t.Local, o.Local),
+	)
+}
+
+// compareParts orders parts of a name behind which a slash follows: some of the
+// characters that they are made of come before it.
+func compareParts(a, b string) int {
+	n := min(len(a), len(b))
+	switch {
+	case a[:n] != b[:n] || len(a) == len(b):
+		return strings.Compare(a, b)
+	case len(a) < len(b):
+		return cmp.Compare('/', b[n])
+	}
+	return cmp.Compare(a[n], '/')
 }
 
 // NamespaceName is "tenant/namespace".

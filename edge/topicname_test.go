@@ -110,3 +110,23 @@ func TestTopicNameReadsBack(t *testing.T) {
 		}
 	})
 }
+
+func TestNamesAreInTheOrderOfTheFullNames(t *testing.T) {
+	var names []TopicName
+	for _, domain := range []string{Persistent, NonPersistent} {
+		for _, tenant := range []string{"a", "a-b", "a.b", "a0", "aa", "b"} {
+			for _, namespace := range []string{"n", "n-", "n:", "n.x"} {
+				for _, local := range []string{"t", "t-1", "T", "é"} {
+					names = append(names, TopicName{domain, tenant, namespace, local})
+				}
+			}
+		}
+	}
+	for _, x := range names {
+		for _, y := range names {
+			if got, want := x.compare(y), strings.Compare(x.String(), y.String()); got != want {
+				t.Fatalf("%s to %s: %d, want %d", x, y, got, want)
+			}
+		}
+	}
+}

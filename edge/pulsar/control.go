@@ -1,5 +1,7 @@
 package pulsar
 
+import "wayside/edge"
+
 // inlineBytes is what a connection has of its own for answers and pushed frames: a few
 // receipts. More are gathered in a buffer that is lent.
 const inlineBytes = 256
@@ -12,7 +14,8 @@ type control struct {
 	lent   bool // buf is the pool's
 	half   int  // which of own is filling
 	own    [2][inlineBytes]byte
-	frames int // answers among them, each of which holds a slot
+	frames int        // answers among them, each of which holds a slot
+	grant  edge.Grant // memory of the large ones among them
 }
 
 // grow makes room for n bytes behind buf.
@@ -50,12 +53,13 @@ type gathered struct {
 	buf    []byte
 	lent   bool
 	frames int
+	grant  edge.Grant // whoever ends them releases it
 }
 
 // take empties c. What it returns goes back by release before the next take.
 func (c *control) take() gathered {
-	g := gathered{c.buf, c.lent, c.frames}
-	c.buf, c.lent, c.frames = nil, false, 0
+	g := gathered{c.buf, c.lent, c.frames, c.grant}
+	c.buf, c.lent, c.frames, c.grant = nil, false, 0, edge.Grant{}
 	c.half = 1 - c.half
 	return g
 }

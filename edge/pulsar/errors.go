@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"wayside/edge"
 	"wayside/wire/pulsarpb"
@@ -84,7 +85,7 @@ func (f *fault) sentence(err error) string {
 	if errors.As(err, &busy) {
 		detail = busy.What
 	} else if _, behind, ok := strings.Cut(err.Error(), f.err.Error()+": "); ok {
-		detail = behind
+		detail = shortened(behind)
 	}
 	switch {
 	case detail == "" || misleading(f.code, detail):
@@ -93,6 +94,22 @@ func (f *fault) sentence(err error) string {
 		return f.text + ": " + detail
 	}
 	return detail
+}
+
+// maxDetail is how much of a long text clients are told, in bytes: it may hold names of
+// their own, and a thousand of them may wait to be written.
+const maxDetail = 512
+
+// shortened cuts a text that is too long, between characters.
+func shortened(text string) string {
+	if len(text) <= maxDetail {
+		return text
+	}
+	n := maxDetail
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
 }
 
 // misleading reports whether a text holds the name of another error. The Go client

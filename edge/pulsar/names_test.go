@@ -1,6 +1,7 @@
 package pulsar
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,7 +212,7 @@ func TestTopicsHashWithBothDomains(t *testing.T) {
 		"non-persistent://public/lists/np", "persistent://public/lists/a", "persistent://public/lists/b-partition-0",
 		"persistent://public/lists/b-partition-1", "persistent://public/lists/ccc",
 	}
-	if got := topicsHash(names); got != "9e755878" {
+	if got := topicsHash(slices.Values(names)); got != "9e755878" {
 		t.Errorf("topicsHash = %s", got)
 	}
 }

@@ -70,16 +70,27 @@ func (o *outbox) reply(answer proto.Message) {
 // settle queues the answer that build, called with the outbox locked, gives. Without
 // one the slot is free again, and false is returned.
 func (o *outbox) settle(build func() proto.Message) bool {
-	agreed, queued := o.tryReply(build)
+	return o.settleLarge(build, edge.Grant{})
+}
+
+// replyLarge is reply for an answer for which memory was taken. It is released when
+// the answer is written.
+func (o *outbox) replyLarge(answer proto.Message, memory edge.Grant) {
+	o.settleLarge(func() proto.Message { return answer }, memory)
+}
+
+func (o *outbox) settleLarge(build func() proto.Message, memory edge.Grant) bool {
+	agreed, queued := o.tryReply(build, memory)
 	if queued {
 		o.poke()
 	} else {
+		memory.Release()
 		o.slots.give(1)
 	}
 	return agreed
 }
 
-func (o *outbox) tryReply(build func() proto.Message) (agreed, queued bool) {
+func (o *outbox) tryReply(build func() proto.Message, memory edge.Grant) (agreed, queued bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.flushLocked()
@@ -87,9 +98,16 @@ func (o *outbox) tryReply(build func() proto.Message) (agreed, queued bool) {
 	if answer == nil || o.ended {
 		return answer != nil, false
 	}
-	o.control.add(encode(answer))
+	o.addLocked(encode(answer))
 	o.control.frames++
+	o.control.grant.Join(memory)
 	return true, true
+}
+
+// addLocked queues a frame without payload.
+func (o *outbox) addLocked(frame []byte) {
+	o.control.add(frame)
+	o.slots.weight.Add(int64(len(frame)))
 }
 
 // encode makes a frame of one of our own answers, in which all that is required is set.
@@ -111,8 +129,10 @@ func (o *outbox) receipt(producer uint64, sequence, highest int64, at edge.Posit
 		return
 	}
 	o.control.grow(longest)
+	before := len(o.control.buf)
 	o.control.buf = wire.AppendSendReceipt(o.control.buf, producer, sequence, highest, at.Ledger, at.Entry)
 	o.control.frames++
+	o.slots.weight.Add(int64(len(o.control.buf) - before))
 	o.mu.Unlock()
 	o.poke()
 }
@@ -126,7 +146,7 @@ func (o *outbox) frame(frame []byte) {
 		return
 	}
 	o.flushLocked()
-	o.control.add(frame)
+	o.addLocked(frame)
 	o.control.frames++
 	o.mu.Unlock()
 	o.poke()
@@ -148,10 +168,10 @@ func (o *outbox) pushLocked(p pusher) { o.pushed = append(o.pushed, p) }
 func (o *outbox) flushLocked() {
 	if o.ping {
 		o.ping = false
-		o.control.add([]byte(wire.PingFrame))
+		o.addLocked([]byte(wire.PingFrame))
 	}
 	for _, p := range o.pushed {
-		o.control.add(p.frames())
+		o.addLocked(p.frames())
 	}
 	clear(o.pushed)
 	o.pushed = o.pushed[:0]
@@ -229,7 +249,8 @@ func (o *outbox) end() {
 	}
 	o.pushed, o.starved = nil, nil
 	o.mu.Unlock()
-	o.slots.give(g.frames)
+	o.slots.written(g.frames, len(g.buf))
+	g.grant.Release()
 	for _, g := range grants {
 		g.Release()
 	}

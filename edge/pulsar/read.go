@@ -1,6 +1,7 @@
 package pulsar
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -42,6 +43,8 @@ func (s *session) read() (err error) {
 func (s *session) frame(h wire.Header) error {
 	c := commandFor(h.Type)
 	switch {
+	case c.refusal == unknownToUs: // its number is the client's choice, and no part of what is said but once
+		return fmt.Errorf("%s %s: %w", h.Type, c.refusal, wire.ErrMalformed)
 	case c.refusal != "":
 		return breach(fmt.Sprintf("%s %s", h.Type, c.refusal))
 	case s.stage.Load() != stageServing && !c.early:
@@ -79,7 +82,7 @@ func (s *session) decoded(h wire.Header, cmd []byte, c command) error {
 		return err
 	}
 	if m.GetType() != h.Type { // said twice, in different ways
-		return breach(fmt.Sprintf("%s that is %s too", h.Type, m.GetType()))
+		return fmt.Errorf("%s that is %s too: %w", h.Type, m.GetType(), wire.ErrMalformed)
 	}
 	return c.handle(s, m)
 }
@@ -140,9 +143,22 @@ func (s *session) takeMemory(n int) error {
 	})
 }
 
+// takeRoom takes memory for an answer of so many bytes, of the share of what waits for
+// clients. While there is none, this client is not read from.
+func (s *session) takeRoom(n int) (grant edge.Grant, err error) {
+	err = s.wait(func() (err error) {
+		grant, err = s.srv.broker.Budget().Take(s.ctx, edge.ShareRead, int64(n))
+		return err
+	})
+	return grant, err
+}
+
 // takeSlot takes the slot of an answer. While there is none, this client is not read
-// from.
+// from; nor is one that has gone, whatever it has sent before.
 func (s *session) takeSlot() error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
 	if s.slots.tryTake() {
 		return nil
 	}

@@ -26,43 +26,60 @@ import (
 
 func (s *session) handleGetSchema(c *pulsarpb.BaseCommand) error {
 	m := c.GetGetSchema()
-	schema, version, err := s.findSchema(m)
+	found, version, err := s.findSchema(m)
 	if err != nil {
 		code, text := s.tell(err)
 		s.out.reply(&pulsarpb.CommandGetSchemaResponse{RequestId: m.RequestId, ErrorCode: &code, ErrorMessage: &text})
 		return nil
 	}
-	s.out.reply(&pulsarpb.CommandGetSchemaResponse{
-		RequestId: m.RequestId, Schema: schema, SchemaVersion: versionBytes(version),
-	})
+	memory, err := s.takeRoom(2 * schemaBytes(found)) // as a command, and as a frame
+	if err != nil {
+		return err
+	}
+	s.out.replyLarge(&pulsarpb.CommandGetSchemaResponse{
+		RequestId: m.RequestId, SchemaVersion: versionBytes(version),
+		Schema: &pulsarpb.Schema{ // of a deleted one, nothing but the name is set
+			Name:       &found.Name,
+			SchemaData: append([]byte{}, found.Data...),
+			Type:       pulsarpb.Schema_Type(found.Type).Enum(),
+			Properties: keyValues(found.Properties),
+		},
+	}, memory)
 	return nil
 }
 
-func (s *session) findSchema(m *pulsarpb.CommandGetSchema) (*pulsarpb.Schema, int64, error) {
+// findSchema returns the schema that is asked for, named after its topic.
+func (s *session) findSchema(m *pulsarpb.CommandGetSchema) (found edge.Schema, version int64, err error) {
 	name, err := edge.ParseTopicName(m.GetTopic())
 	if err != nil {
-		return nil, 0, err
+		return found, 0, err
 	}
 	asked := int64(-1)
 	if m.SchemaVersion != nil {
 		if len(m.SchemaVersion) == 0 {
-			return nil, 0, fmt.Errorf("%w: Empty schema version", edge.ErrSchema)
+			return found, 0, fmt.Errorf("%w: Empty schema version", edge.ErrSchema)
 		}
 		if asked = versionOf(m.SchemaVersion); asked < 0 {
-			return nil, 0, fmt.Errorf("%w: Topic not found or no-schema %s", edge.ErrSchemaNotFound, name)
+			return found, 0, fmt.Errorf("%w: Topic not found or no-schema %s", edge.ErrSchemaNotFound, name)
 		}
 	}
 	base, _ := name.Partition()
 	found, version, ok := s.srv.broker.Catalog().Schema(base, asked)
 	if !ok && (asked >= 0 || version < 0) {
-		return nil, 0, fmt.Errorf("%w: Topic not found or no-schema %s", edge.ErrSchemaNotFound, name)
+		return found, 0, fmt.Errorf("%w: Topic not found or no-schema %s", edge.ErrSchemaNotFound, name)
 	}
-	return &pulsarpb.Schema{ // of a deleted one, nothing but the name is set
-		Name:       proto.String(base.NamespaceName() + "/" + base.Local),
-		SchemaData: append([]byte{}, found.Data...),
-		Type:       pulsarpb.Schema_Type(found.Type).Enum(),
-		Properties: keyValues(found.Properties),
-	}, version, nil
+	found.Name = base.NamespaceName() + "/" + base.Local
+	return found, version, nil
+}
+
+// schemaBytes is about what a schema takes in a frame.
+func schemaBytes(s edge.Schema) int {
+	const beside = 64 // heads of the fields
+	n := len(s.Name) + len(s.Data) + beside
+	for k, v := range s.Properties {
+		n += len(k) + len(v) + beside
+	}
+	return n
 }
 
 // versionOf reads a version, -1 for what is none.

@@ -25,6 +25,7 @@ type Server struct {
 	writers       *buffers
 	pieces        sync.Pool // of queue
 	batches       sync.Pool
+	listing       turn // to list topics
 	complaints    complaints
 	run           context.Context // ends when connections are to be cut
 	cut           context.CancelCauseFunc
@@ -48,6 +49,7 @@ func New(broker *edge.Broker, o Options) (*Server, error) {
 		writers:   newBuffers(o.Buffers),
 		pieces:    sync.Pool{New: func() any { return new(piece) }},
 		batches:   sync.Pool{New: func() any { return new(batch) }},
+		listing:   make(turn, 1),
 		listeners: map[net.Listener]struct{}{}, sessions: map[*session]struct{}{},
 	}
 	s.complaints.log = o.Logger

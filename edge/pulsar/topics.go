@@ -13,11 +13,14 @@ package pulsar
 // reference closes the connection.
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -34,20 +37,44 @@ func (s *session) handleTopics(c *pulsarpb.BaseCommand) error {
 	m := c.GetGetTopicsOfNamespace()
 	tenant, namespace, ok := strings.Cut(m.GetNamespace(), "/")
 	if !ok || !edge.ValidPart(tenant) || !edge.ValidPart(namespace) {
-		s.failRequest(m.GetRequestId(), fmt.Errorf("%w: Invalid namespace %q", edge.ErrBadRequest, m.GetNamespace()))
+		s.failRequest(m.GetRequestId(), fmt.Errorf("%w: Invalid namespace %.*q", edge.ErrBadRequest, maxDetail, m.GetNamespace()))
 		return nil
 	}
 	pattern, filtered := compilePattern(m.GetTopicsPattern())
+	// One list at a time: whoever waits holds none.
+	if err := s.wait(func() error { return s.srv.listing.take(s.ctx) }); err != nil {
+		return err
+	}
+	defer s.srv.listing.give()
 	names := listTopics(s.srv.broker.Names(m.GetNamespace()), m.GetMode(), pattern)
-	hash := topicsHash(names)
+	hash := topicsHash(fullNames(names))
 	changed := m.TopicsHash == nil || m.GetTopicsHash() != hash
 	if !changed {
 		names = nil
 	}
-	s.out.reply(&pulsarpb.CommandGetTopicsOfNamespaceResponse{
-		RequestId: m.RequestId, Topics: names, Filtered: &filtered, TopicsHash: &hash, Changed: proto.Bool(changed),
-	})
+	size := listBytes(names)
+	if size > s.srv.opts.MaxMessageSize { // larger frames make clients close the connection
+		s.failRequest(m.GetRequestId(), fmt.Errorf("%w: the names of %d topics make more than %d bytes", edge.ErrLimit, len(names), s.srv.opts.MaxMessageSize))
+		return nil
+	}
+	memory, err := s.takeRoom(2 * size) // as names, and as a frame
+	if err != nil {
+		return err
+	}
+	s.out.replyLarge(&pulsarpb.CommandGetTopicsOfNamespaceResponse{
+		RequestId: m.RequestId, Topics: slices.Collect(fullNames(names)), Filtered: &filtered, TopicsHash: &hash, Changed: proto.Bool(changed),
+	}, memory)
 	return nil
+}
+
+// listBytes is what a list of names takes in a frame, or a little more.
+func listBytes(names []edge.TopicName) int {
+	const beside = len("://") + len("//") + 4 // and the field's head
+	size := 0
+	for _, n := range names {
+		size += len(n.Domain) + len(n.Tenant) + len(n.Namespace) + len(n.Local) + beside
+	}
+	return size
 }
 
 // compilePattern makes a pattern for names without scheme. ok is false when all names
@@ -64,30 +91,55 @@ func compilePattern(pattern string) (re *regexp.Regexp, ok bool) {
 	return re, err == nil
 }
 
-// listTopics picks the names of one mode that match, if there is a pattern.
-func listTopics(all []edge.TopicName, mode pulsarpb.CommandGetTopicsOfNamespace_Mode, pattern *regexp.Regexp) []string {
-	var names []string
-	for _, n := range all {
+// listTopics picks the names of one mode that match, if there is a pattern. It takes
+// the list over.
+func listTopics(all []edge.TopicName, mode pulsarpb.CommandGetTopicsOfNamespace_Mode, pattern *regexp.Regexp) []edge.TopicName {
+	return slices.DeleteFunc(all, func(n edge.TopicName) bool {
 		if mode == pulsarpb.CommandGetTopicsOfNamespace_PERSISTENT && !n.IsPersistent() ||
 			mode == pulsarpb.CommandGetTopicsOfNamespace_NON_PERSISTENT && n.IsPersistent() {
-			continue
+			return true
 		}
 		base, _ := n.Partition()
-		if pattern == nil || pattern.MatchString(base.NamespaceName()+"/"+base.Local) {
-			names = append(names, n.String())
+		return pattern != nil && !pattern.MatchString(base.NamespaceName()+"/"+base.Local)
+	})
+}
+
+// fullNames are the names as clients write them, made one at a time.
+func fullNames(names []edge.TopicName) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, n := range names {
+			if !yield(n.String()) {
+				return
+			}
 		}
 	}
-	return names
 }
 
 // topicsHash is the hash of sorted names.
-func topicsHash(names []string) string {
+func topicsHash(names iter.Seq[string]) string {
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	for i, n := range names {
-		if i > 0 {
+	first := true
+	for n := range names {
+		if !first {
 			sum.Write([]byte{','}) //nolint:errcheck // a hash takes everything
 		}
+		first = false
 		sum.Write([]byte(n)) //nolint:errcheck // as above
 	}
 	return hex.EncodeToString(binary.LittleEndian.AppendUint32(nil, sum.Sum32()))
 }
+
+// turn is a lock for which one can wait as long as a context allows. It is made with a
+// capacity of one.
+type turn chan struct{}
+
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) give() { <-t }

@@ -183,7 +183,8 @@ func (w *writer) settle(b *batch, ok bool) []*consumer {
 	wake := o.awakenLocked()
 	o.control.release(b.answers)
 	o.mu.Unlock()
-	o.slots.give(b.answers.frames)
+	o.slots.written(b.answers.frames, len(b.answers.buf))
+	b.answers.grant.Release()
 	if b.lent != nil {
 		o.control.pool.put(b.lent)
 	}
