@@ -24,6 +24,7 @@ type Catalog struct {
 	namespaces map[string][]byte
 	parts      map[TopicName]int
 	schemas    map[TopicName][]Schema
+	policies   map[string]*Policies // by namespace, or by a topic's base name
 }
 
 // Tenant is the top of a topic's name.
@@ -55,7 +56,7 @@ func loadCatalog(values Values, clock func() time.Time) (*Catalog, error) {
 	c := &Catalog{
 		values: values, clock: clock,
 		tenants: map[string]Tenant{}, namespaces: map[string][]byte{},
-		parts: map[TopicName]int{}, schemas: map[TopicName][]Schema{},
+		parts: map[TopicName]int{}, schemas: map[TopicName][]Schema{}, policies: map[string]*Policies{},
 	}
 	var bad error
 	err := values.ScanValues("catalog/", func(key string, value []byte) bool {
@@ -88,6 +89,8 @@ func (c *Catalog) load(key string, value []byte) error {
 		if name, err = ParseTopicName(key[len(keyParts):]); err == nil {
 			c.parts[name], err = strconv.Atoi(string(value))
 		}
+	case strings.HasPrefix(key, keyPolicies):
+		err = c.loadPolicies(key[len(keyPolicies):], value)
 	case strings.HasPrefix(key, keySchema):
 		var name TopicName
 		var list []Schema

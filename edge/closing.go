@@ -53,7 +53,7 @@ func (b *Broker) remove(ctx context.Context, name TopicName, force bool) error {
 	b.noteLocked(name, false)
 	b.mu.Unlock()
 	if base, i := name.Partition(); i < 0 {
-		return b.catalog.ForgetSchemas(ctx, base)
+		return b.catalog.forget(ctx, base)
 	}
 	return nil
 }
@@ -111,6 +111,9 @@ func (b *Broker) DeleteNamespace(ctx context.Context, ns string, force bool) err
 		if err := b.Delete(ctx, n, true); err != nil && !errors.Is(err, ErrTopicNotFound) {
 			return err
 		}
+	}
+	if err := b.catalog.forgetPolicies(ctx, ns); err != nil {
+		return err
 	}
 	return b.catalog.deleteNamespace(ctx, ns)
 }

@@ -142,6 +142,9 @@ func (t *Topic) findSubscription(o *SubscribeOptions) (s *Subscription, made boo
 		return nil, false, nil, t.closed
 	}
 	t.used = time.Now()
+	if most := t.policies.Load().Consumers; most != nil && *most > 0 && t.consumersLocked() >= int(*most) {
+		return nil, false, nil, fmt.Errorf("%w: Topic reached max consumers limit", ErrConsumerBusy)
+	}
 	other, err := t.followedLocked(o.Follow)
 	if err != nil {
 		return nil, false, nil, err

@@ -121,6 +121,7 @@ func (b *Broker) fill(name TopicName, s *slot) {
 	if s.err != nil {
 		delete(b.open, name)
 	} else {
+		s.topic.policies.Store(b.catalog.effective(name)) // here, so that no change of them passes it by
 		b.noteLocked(name, true)
 	}
 	close(s.ready)

@@ -201,7 +201,7 @@ func (b *Broker) DeletePartitions(ctx context.Context, base TopicName, force boo
 			return err
 		}
 	}
-	return b.catalog.ForgetSchemas(ctx, base)
+	return b.catalog.forget(ctx, base)
 }
 
 // partitionsIdle says which partition still has clients.

@@ -114,7 +114,7 @@ func (t *Topic) openLocked() error {
 		return t.closed
 	case t.state.Terminated:
 		return fmt.Errorf("%w: %s", ErrTerminated, t.name)
-	case len(t.producers)+len(t.queue) >= t.broker.opts.ProducersPerTopic:
+	case len(t.producers)+len(t.queue) >= lower(t.policies.Load().Producers, t.broker.opts.ProducersPerTopic):
 		return fmt.Errorf("%w: Topic '%s' reached max producers limit", ErrProducerBusy, t.name)
 	}
 	return nil
@@ -130,10 +130,19 @@ func (t *Topic) prepareProducer(ctx context.Context, p *Producer) error {
 		}
 		p.schema = v
 	}
-	if sub := p.opts.InitialSubscription; sub != "" {
-		if err := t.ensureSubscription(ctx, sub); err != nil {
-			return err
-		}
+	if sub := p.opts.InitialSubscription; sub != "" && t.name.IsPersistent() {
+		return t.initialSubscription(ctx, sub)
+	}
+	return nil
+}
+
+// initialSubscription makes the subscription that a producer wants to be there.
+func (t *Topic) initialSubscription(ctx context.Context, name string) error {
+	if t.AutoSubscribes() {
+		return t.ensureSubscription(ctx, name)
+	}
+	if _, err := t.subscription(ctx, name); err != nil {
+		return fmt.Errorf("%w: Could not create the initial subscription due to the auto subscription creation is not allowed.", ErrNotAllowed)
 	}
 	return nil
 }

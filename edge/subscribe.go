@@ -13,7 +13,7 @@ func (t *Topic) makeSubscriptionLocked(o *SubscribeOptions, start func(*Cursor, 
 	switch {
 	case o.Durable && !o.AutoSubscribe:
 		return nil, fmt.Errorf("%w: Subscription does not exist", ErrSubscriptionNotFound)
-	case len(t.subs) >= t.broker.opts.SubscriptionsPerTopic:
+	case len(t.subs) >= lower(t.policies.Load().Subscriptions, t.broker.opts.SubscriptionsPerTopic):
 		return nil, fmt.Errorf("%w: Exceed the maximum number of subscriptions of the topic: %s", ErrNotAllowed, t.name)
 	}
 	spans := t.ledger.Spans()
@@ -129,6 +129,12 @@ func (t *Topic) CreateSubscription(ctx context.Context, name string, at Position
 		return err
 	}
 	return s.firstSave(ctx, &o)
+}
+
+// AutoSubscribes reports whether clients may make durable subscriptions by subscribing.
+func (t *Topic) AutoSubscribes() bool {
+	rule := t.policies.Load().AutoSubscriptions
+	return rule == nil || rule.Allow
 }
 
 // ensureSubscription makes a durable subscription at the earliest message if it is

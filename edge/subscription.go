@@ -157,7 +157,7 @@ func (s *Subscription) mayJoinLocked(o *SubscribeOptions) error {
 		return &InUseError{ErrConsumerBusy, "Exclusive consumer is already connected", s.consumers[0].peer}
 	case o.Kind == KeyShared && (s.sticky != o.Sticky || s.outOfOrder != o.OutOfOrder):
 		return fmt.Errorf("%w: Subscription is of different type: another key-shared mode", ErrTypeMismatch)
-	case len(s.consumers) >= s.topic.broker.opts.ConsumersPerSubscription:
+	case len(s.consumers) >= lower(s.topic.policies.Load().ConsumersPerSubscription, s.topic.broker.opts.ConsumersPerSubscription):
 		return fmt.Errorf("%w: Subscription reached max consumers limit", ErrConsumerBusy)
 	}
 	return nil

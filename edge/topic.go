@@ -17,6 +17,7 @@ type Topic struct {
 	ledger    Ledger
 	created   time.Time // when it was loaded
 	counts    counters
+	policies  atomic.Pointer[Policies] // the rules that hold; never nil
 
 	// wakes are the subscriptions to wake after an append: the values of subs.
 	wakes  atomic.Pointer[[]*Subscription]
@@ -137,7 +138,10 @@ func (t *Topic) appended(e *Entry) {
 
 // clientsLocked counts producers and consumers.
 func (t *Topic) clientsLocked() int {
-	n := len(t.producers) + len(t.queue)
+	return len(t.producers) + len(t.queue) + t.consumersLocked()
+}
+
+func (t *Topic) consumersLocked() (n int) {
 	for _, s := range t.subs {
 		n += s.consumerCount()
 	}

@@ -79,6 +79,7 @@ func (c *consumer) make(ctx context.Context, request uint64, o edge.SubscribeOpt
 		if err != nil {
 			return err
 		}
+		o.AutoSubscribe = topic.AutoSubscribes()
 		core, err = topic.Subscribe(ctx, o, c, s)
 		return err
 	})
@@ -106,7 +107,7 @@ func subscribeOptions(m *pulsarpb.CommandSubscribe) (edge.TopicName, edge.Subscr
 		Durable: m.GetDurable(), Consumer: m.GetConsumerName(), Priority: int(m.GetPriorityLevel()),
 		Initial:       edge.Initial(m.GetInitialPosition()),
 		Rollback:      rollback(m.GetStartMessageRollbackDurationSec()),
-		ReadCompacted: m.GetReadCompacted(), AutoSubscribe: true, Epoch: -1,
+		ReadCompacted: m.GetReadCompacted(), Epoch: -1,
 	}
 	name, err := edge.ParseTopicName(m.GetTopic())
 	if err != nil {
