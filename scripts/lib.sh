@@ -62,8 +62,8 @@ free_port() {
   die "no free port between 15000 and 30000"
 }
 
-# alive PID: does the process run?
-alive() { [ -n "${1:-}" ] && kill -0 "$1" 2>/dev/null; }
+# alive PID: does the process run? One that has ended and that nobody has waited for does not.
+alive() { [ -n "${1:-}" ] && kill -0 "$1" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null; }
 
 # wait_until SECONDS COMMAND…: tries the command five times a second until it succeeds.
 wait_until() {
