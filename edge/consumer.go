@@ -16,6 +16,7 @@ type Consumer struct {
 	peer   Peer
 	since  time.Time
 	joined uint64 // order of joining
+	ring   ringPlace
 
 	// guarded by sub.mu
 	permits int   // messages welcome; below zero after a batch that was larger
@@ -100,6 +101,8 @@ func (t *Topic) checkSubscribe(o *SubscribeOptions) error {
 		return fmt.Errorf("%w: subscription name of %d bytes", ErrNotAllowed, len(o.Name))
 	case !o.Kind.valid():
 		return fmt.Errorf("%w: unknown subscription type %d", ErrBadRequest, int(o.Kind))
+	case o.ReadCompacted && !t.name.IsPersistent():
+		return fmt.Errorf("%w: readCompacted only valid on persistent topics", ErrNotAllowed)
 	case o.ReadCompacted && o.Kind.shares():
 		return fmt.Errorf("%w: readCompacted only allowed on failover or exclusive subscriptions", ErrNotAllowed)
 	case o.Kind == KeyShared && o.Sticky && len(o.Ranges) == 0:

@@ -15,6 +15,14 @@ type seat struct {
 	priority int    // lower is better
 	name     string // the consumer's
 	joined   uint64 // order of joining
+	ring     *ringPlace
+}
+
+// ringPlace remembers how far a consumer stands from its topic on the ring, since every
+// joining and leaving asks for that of all. It is the consumer's.
+type ringPlace struct {
+	known    bool
+	distance uint32
 }
 
 // chooseActive returns the index of the seat that is to be active, −1 without any
@@ -52,12 +60,7 @@ func onRing(topic string, seats []seat, candidates []int, current int) int {
 	target := murmur3([]byte(topic))
 	chosen, nearest := -1, uint32(0)
 	for _, i := range candidates {
-		name := []byte(seats[i].name)
-		distance := ^uint32(0)
-		for n := range int64(ringPoints) {
-			point := murmur3(strconv.AppendInt(name, n, 10))
-			distance = min(distance, (point-target)&0x7fffffff)
-		}
+		distance := seats[i].distance(target)
 		tie := chosen >= 0 && distance == nearest && chosen != current &&
 			(i == current || seats[i].joined > seats[chosen].joined)
 		if chosen < 0 || distance < nearest || tie {
@@ -65,4 +68,21 @@ func onRing(topic string, seats []seat, candidates []int, current int) int {
 		}
 	}
 	return chosen
+}
+
+// distance is how far the first point of the seat's lies behind the target, going round.
+func (s *seat) distance(target uint32) uint32 {
+	if s.ring != nil && s.ring.known {
+		return s.ring.distance
+	}
+	name := []byte(s.name)
+	distance := ^uint32(0)
+	for n := range int64(ringPoints) {
+		point := murmur3(strconv.AppendInt(name, n, 10))
+		distance = min(distance, (point-target)&0x7fffffff)
+	}
+	if s.ring != nil {
+		*s.ring = ringPlace{true, distance}
+	}
+	return distance
 }

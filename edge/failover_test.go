@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -69,7 +71,7 @@ func TestChooseActiveAmongNamesakes(t *testing.T) {
 	if got := chooseActive("t", -1, nil, -1); got != -1 {
 		t.Errorf("of nobody: %d", got)
 	}
-	twins := []seat{{0, "same", 5}, {0, "same", 3}, {0, "same", 4}}
+	twins := []seat{{name: "same", joined: 5}, {name: "same", joined: 3}, {name: "same", joined: 4}}
 	for current, want := range map[int]int{-1: 0, 0: 0, 1: 1, 2: 2} {
 		if got := chooseActive("t", -1, twins, current); got != want {
 			t.Errorf("with %d active: %d, want %d", current, got, want)
@@ -92,6 +94,7 @@ func TestChooseActiveIsStable(t *testing.T) {
 				priority: rapid.IntRange(0, 2).Draw(r, "priority"),
 				name:     rapid.StringMatching(`[a-c]{1,3}`).Draw(r, "name") + string(rune('0'+i)),
 				joined:   uint64(i),
+				ring:     &ringPlace{},
 			})
 		}
 		partition := rapid.IntRange(-1, 5).Draw(r, "partition")
@@ -114,4 +117,24 @@ func TestChooseActiveIsStable(t *testing.T) {
 			r.Fatalf("%v, after another left %v", seats[chosen], rest[again])
 		}
 	})
+}
+
+// Joining and leaving ask all seats where they stand; that is worked out once for each.
+func TestPlacesOnTheRingAreRemembered(t *testing.T) {
+	var seats, fresh []seat
+	for i := range 100 {
+		s := seat{name: strings.Repeat("n", 2000) + strconv.Itoa(i), joined: uint64(i)}
+		fresh = append(fresh, s)
+		s.ring = &ringPlace{}
+		seats = append(seats, s)
+	}
+	if got, want := chooseActive("t", -1, seats, -1), chooseActive("t", -1, fresh, -1); got != want {
+		t.Errorf("%d is chosen, want %d", got, want)
+	}
+	if n := testing.AllocsPerRun(10, func() { chooseActive("t", -1, seats, -1) }); n > 20 {
+		t.Errorf("choosing again takes %v allocations", n)
+	}
+	if got, want := chooseActive("t", -1, seats, -1), chooseActive("t", -1, fresh, -1); got != want {
+		t.Errorf("%d is chosen the second time, want %d", got, want)
+	}
 }

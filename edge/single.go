@@ -63,7 +63,7 @@ func (d *single) choose() *Consumer {
 	seats := make([]seat, len(s.consumers))
 	current := -1
 	for i, c := range s.consumers {
-		seats[i] = seat{c.opts.Priority, c.opts.Consumer, c.joined}
+		seats[i] = seat{c.opts.Priority, c.opts.Consumer, c.joined, &c.ring}
 		if c == d.active {
 			current = i
 		}
