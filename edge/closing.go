@@ -46,8 +46,10 @@ func (b *Broker) remove(ctx context.Context, name TopicName, force bool) error {
 	if err != nil {
 		return err
 	}
-	if err := wait(ctx, func(done func(error)) { b.store.DeleteLedger(name, done) }); err != nil {
-		return fmt.Errorf("delete topic %s: %w", name, err)
+	if name.IsPersistent() {
+		if err := wait(ctx, func(done func(error)) { b.store.DeleteLedger(name, done) }); err != nil {
+			return fmt.Errorf("delete topic %s: %w", name, err)
+		}
 	}
 	b.mu.Lock()
 	b.noteLocked(name, false)

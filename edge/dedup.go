@@ -50,7 +50,7 @@ func (p *Producer) generated() bool { return p.opts.Name == "" || !p.opts.UserPr
 // Where it is not, what was known of the name holds no longer: what it publishes now
 // may count from the start.
 func (t *Topic) useSequenceLocked(p *Producer) {
-	if !t.broker.opts.Deduplication && !p.opts.Deduplicate {
+	if !t.deduplicates() && !p.opts.Deduplicate || !t.name.IsPersistent() {
 		if t.sequences[p.name] != nil {
 			t.dropSequencesLocked([]string{p.name})
 		}
@@ -68,6 +68,14 @@ func (t *Topic) useSequenceLocked(p *Producer) {
 	s.generated, s.used = p.generated(), t.comings
 	s.users++
 	p.seq, p.last = s, s.pushed
+}
+
+// deduplicates reports whether sequences count on this topic, whoever publishes.
+func (t *Topic) deduplicates() bool {
+	if rule := t.policies.Load().Deduplication; rule != nil {
+		return *rule
+	}
+	return t.broker.opts.Deduplication
 }
 
 // forgetAtOnce is how many names are forgotten together, so that a producer more than

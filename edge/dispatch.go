@@ -38,6 +38,8 @@ type dispatcher interface {
 	plan(v *view) readPlan
 	// offer gives an entry to a consumer. It returns false when reading has to stop there.
 	offer(v *view, p *readPlan, e *Entry, g *Grant) bool
+	// taker picks who is to get a message that nobody keeps, nil if it cannot be taken.
+	taker(e *Entry) *Consumer
 	// acked is told of an acknowledgement; by may be nil.
 	acked(p Position, out AckOutcome, by *Consumer)
 	// skipTo lets everything up to p be forgotten: cumulative acks, seeks, lost ranges.
@@ -135,14 +137,8 @@ func (s *Subscription) step() bool {
 	if !ok {
 		return false
 	}
-	b := s.topic.broker
-	grant, err := b.budget.Take(b.run, ShareRead, readBytes)
+	batch, grant, err := s.read(p, s.expected(&v, p.ranges[0].First))
 	if err != nil {
-		return false
-	}
-	batch, err := s.read(p)
-	if err != nil {
-		grant.Release()
 		s.readFailed(err)
 		return false
 	}
@@ -153,13 +149,34 @@ func (s *Subscription) step() bool {
 	return more
 }
 
-// read asks the ledger.
-func (s *Subscription) read(p readPlan) (batch Batch, err error) {
+// expected is about how many bytes a read from a position brings: where entries are
+// large one alone is more than is asked for.
+func (s *Subscription) expected(v *view, from Position) int64 {
+	one := v.spans.BytesBetween(from.Before(), from) // the average of its ledger
+	return min(max(one, readBytes), int64(max(s.topic.broker.opts.MaxMessageSize, readBytes)))
+}
+
+// read asks the ledger, with memory for what it is expected to bring. What came beyond
+// that overdraws the share at once, so that further readers wait.
+func (s *Subscription) read(p readPlan, bytes int64) (batch Batch, grant Grant, err error) {
+	b := s.topic.broker
 	err = s.reading(func() error {
+		if grant, err = b.budget.Take(b.run, ShareRead, bytes); err != nil {
+			return err
+		}
 		batch, err = s.topic.ledger.Read(p.ranges, p.entries, readBytes)
+		brought := int64(0)
+		for i := range batch.Entries {
+			brought += int64(len(batch.Entries[i].Data))
+		}
+		grant.raise(brought)
 		return err
 	})
-	return batch, err
+	if err != nil {
+		grant.Release()
+		return Batch{}, Grant{}, err
+	}
+	return batch, grant, nil
 }
 
 // reading does something within the broker's bound of concurrent reads.

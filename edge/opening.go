@@ -22,9 +22,6 @@ type slot struct {
 // create is set, which front ends set by Options.AutoCreate and by what the client asks.
 // It may wait for the disk.
 func (b *Broker) Open(ctx context.Context, name TopicName, create bool) (*Topic, error) {
-	if !name.IsPersistent() {
-		return nil, fmt.Errorf("%w: topic %s: non-persistent topics are not served", ErrNotAllowed, name)
-	}
 	for {
 		s, mine, wait, err := b.place(name, create)
 		switch {
@@ -134,6 +131,9 @@ func (b *Broker) load(name TopicName, existed bool) (*Topic, error) {
 			return nil, fmt.Errorf("create namespace of %s: %w", name, err)
 		}
 	}
+	if !name.IsPersistent() {
+		return newTopic(b, name, fleeting{})
+	}
 	var reserved []string
 	if !existed && b.opts.OnCreate != nil {
 		reserved = b.opts.OnCreate(name)
@@ -196,6 +196,9 @@ func (b *Broker) take(ctx context.Context, name TopicName, hold bool) (*slot, er
 func (b *Broker) release(name TopicName, s *slot) {
 	b.mu.Lock()
 	delete(b.open, name)
+	if !name.IsPersistent() {
+		b.noteLocked(name, false)
+	}
 	close(s.gone)
 	b.mu.Unlock()
 }

@@ -34,6 +34,9 @@ func (s *Subscription) seek(ctx context.Context, to SeekTarget, by *Consumer) er
 	case by != nil && by.gone:
 		defer s.mu.Unlock()
 		return ErrConsumerNotFound
+	case !s.topic.name.IsPersistent(): // nothing to go to (watched on 4.0.7: SUCCESS)
+		defer s.mu.Unlock()
+		return nil
 	}
 	s.pause = make(chan struct{})
 	for _, c := range s.seekersLocked() {

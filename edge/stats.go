@@ -91,6 +91,7 @@ type TopicStats struct {
 	Deduplication, Terminated                    bool
 	Epoch                                        int64 // of exclusive producers, −1 for none yet
 	Properties                                   map[string]string
+	Dropped                                      int64 // messages that nobody could take, of a non-persistent topic
 }
 
 // ProducerStats is a snapshot of a producer.
@@ -122,6 +123,7 @@ type SubscriptionStats struct {
 	Properties                            map[string]string
 	LastAck, LastFlow, LastSent, LastMove int64
 	OutOfOrder, Sticky                    bool
+	Dropped                               int64  // messages that nobody could take, on a non-persistent topic
 	Paused                                string // why new entries are not dispatched
 }
 
@@ -179,7 +181,8 @@ func (t *Topic) Stats() TopicStats {
 		Name: t.name, BirthID: t.ledger.BirthID(), Spans: spans,
 		MsgIn: c.msgIn.Load(), BytesIn: c.bytesIn.Load(), MsgOut: c.msgOut.Load(), BytesOut: c.bytesOut.Load(),
 		RateIn: r[0], ThroughputIn: r[1], RateOut: r[2], ThroughputOut: r[3],
-		Subscriptions: map[string]SubscriptionStats{}, Deduplication: t.broker.opts.Deduplication,
+		Dropped:       c.dropped.Load(),
+		Subscriptions: map[string]SubscriptionStats{}, Deduplication: t.deduplicates(),
 	}
 	st.Entries, _, st.StorageSize = spans.Totals()
 	t.mu.Lock()
@@ -218,7 +221,7 @@ func (s *Subscription) stats(now time.Time, spans Spans) SubscriptionStats {
 		RateOut: r[2], ThroughputOut: r[3], MarkDelete: s.cursor.MarkDelete(), Holes: s.cursor.Holes(),
 		Properties: s.cursor.Properties(), LastAck: s.lastAck.Load(), LastFlow: s.lastFlow.Load(),
 		LastSent: s.lastSent.Load(), LastMove: s.lastMove.Load(),
-		OutOfOrder: s.outOfOrder, Sticky: s.sticky, Paused: s.paused,
+		OutOfOrder: s.outOfOrder, Sticky: s.sticky, Paused: s.paused, Dropped: s.counts.dropped.Load(),
 	}
 	s.dispatch.fill(&st)
 	for _, c := range s.consumers {

@@ -128,6 +128,10 @@ func (t *Topic) setWakesLocked() {
 
 // appended runs on the store's goroutine when an entry is durable.
 func (t *Topic) appended(e *Entry) {
+	if !t.name.IsPersistent() {
+		t.pass(e)
+		return
+	}
 	t.noteLast(e.Position, &e.Facts)
 	for _, s := range *t.wakes.Load() {
 		if !s.deaf.Load() {
