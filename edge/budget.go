@@ -71,14 +71,21 @@ func (g *Grant) Split(n int64) Grant {
 	if g.share == nil {
 		return Grant{}
 	}
-	if n > g.n {
-		g.share.mu.Lock()
-		g.share.used += n - g.n
-		g.share.mu.Unlock()
-		g.n = n
-	}
+	g.raise(n)
 	g.n -= n
 	return Grant{share: g.share, n: n}
+}
+
+// raise makes the grant as large as what is there already: the share is overdrawn by
+// what it lacked.
+func (g *Grant) raise(n int64) {
+	if g.share == nil || n <= g.n {
+		return
+	}
+	g.share.mu.Lock()
+	g.share.used += n - g.n
+	g.share.mu.Unlock()
+	g.n = n
 }
 
 // Take waits until n bytes of the share are free and takes them. A wish larger than
@@ -113,6 +120,15 @@ func (b *Budget) TryTake(s Share, n int64) (Grant, bool) {
 	}
 	st.used += n
 	return Grant{st, n}, true
+}
+
+// Contended reports whether somebody waits for the share. Whoever holds some of it
+// and makes no use of it should give it up.
+func (b *Budget) Contended(s Share) bool {
+	st := &b.share[s]
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return len(st.waiting) > 0
 }
 
 // Usage returns what is taken of a share and what it has in all, in bytes.
