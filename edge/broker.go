@@ -16,6 +16,7 @@ type Broker struct {
 	store    Store
 	budget   *Budget
 	catalog  *Catalog
+	tails    *tails
 	reads    chan struct{} // semaphore of dispatchers' disk reads
 	run      context.Context
 	stop     context.CancelFunc
@@ -34,8 +35,6 @@ type Broker struct {
 	closed   bool
 }
 
-type watcher struct{ wake chan struct{} }
-
 // NewBroker reads catalog and topic records and starts the housekeeper. The store
 // stays its caller's, who closes it after the broker.
 func NewBroker(store Store, o Options) (*Broker, error) {
@@ -44,7 +43,7 @@ func NewBroker(store Store, o Options) (*Broker, error) {
 	}
 	run, stop := context.WithCancel(context.Background())
 	b := &Broker{
-		opts: o, store: store, budget: o.Budget,
+		opts: o, store: store, budget: o.Budget, tails: newTails(o.Budget),
 		reads: make(chan struct{}, max(o.ConcurrentReads, 1)),
 		run:   run, stop: stop,
 		known:    map[TopicName]struct{}{},
@@ -91,52 +90,25 @@ func (b *Broker) Exists(name TopicName) bool {
 // under its own name.
 func (b *Broker) Names(namespace string) []TopicName {
 	b.mu.Lock()
+	names := b.namesLocked(namespace)
+	b.mu.Unlock()
+	return sortedNames(names)
+}
+
+func (b *Broker) namesLocked(namespace string) []TopicName {
 	names := make([]TopicName, 0, len(b.known))
 	for n := range b.known {
 		if namespace == "" || n.NamespaceName() == namespace {
 			names = append(names, n)
 		}
 	}
-	b.mu.Unlock()
-	return sortedNames(names)
+	return names
 }
 
 // sortedNames sorts by the full name.
 func sortedNames(names []TopicName) []TopicName {
 	slices.SortFunc(names, TopicName.compare)
 	return names
-}
-
-// Watch gives a wake whenever a topic is created or deleted; wakes are merged, so
-// the woken side lists and compares. stop ends it.
-func (b *Broker) Watch() (wake <-chan struct{}, stop func()) {
-	w := &watcher{wake: make(chan struct{}, 1)}
-	b.mu.Lock()
-	b.watchers[w] = struct{}{}
-	b.mu.Unlock()
-	return w.wake, func() {
-		b.mu.Lock()
-		delete(b.watchers, w)
-		b.mu.Unlock()
-	}
-}
-
-// noteLocked records that a topic exists or not, and wakes the watchers.
-func (b *Broker) noteLocked(name TopicName, exists bool) {
-	if _, had := b.known[name]; had == exists {
-		return
-	}
-	if exists {
-		b.known[name] = struct{}{}
-	} else {
-		delete(b.known, name)
-	}
-	for w := range b.watchers {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
-	}
 }
 
 // Close lets all clients go, ends dispatch and hands the last cursor states to the
@@ -167,6 +139,7 @@ func (b *Broker) Close(ctx context.Context) error {
 		}
 		errs = append(errs, err)
 	}
+	b.tails.drop()
 	return errors.Join(errs...)
 }
 

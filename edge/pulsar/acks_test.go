@@ -156,10 +156,3 @@ func TestTransactionsAreRefused(t *testing.T) {
 	c.sendEntry(&pulsarpb.CommandSend{ProducerId: num(1), SequenceId: num(86), TxnidLeastBits: least, TxnidMostBits: most}, entryOf(t, 86, 0, []byte("x")))
 	c.hear(`SEND_ERROR {producer_id:1 sequence_id:86 error:NotAllowedError message:"Transaction buffer disable!"}`)
 }
-
-func TestWatchersAreRefused(t *testing.T) {
-	r := serve(t)
-	c := r.connect()
-	c.say(&pulsarpb.CommandWatchTopicList{RequestId: num(1), WatcherId: num(1), Namespace: proto.String("public/default"), TopicsPattern: proto.String(".*")})
-	c.hear("ERROR {request_id:1 error:NotAllowedError *")
-}

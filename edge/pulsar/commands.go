@@ -38,6 +38,10 @@ func commandFor(t pulsarpb.BaseCommand_Type) command {
 		return command{handle: (*session).handlePartitions, answered: true}
 	case pulsarpb.BaseCommand_GET_TOPICS_OF_NAMESPACE:
 		return command{handle: (*session).handleTopics, answered: true}
+	case pulsarpb.BaseCommand_WATCH_TOPIC_LIST:
+		return command{handle: (*session).handleWatch, answered: true}
+	case pulsarpb.BaseCommand_WATCH_TOPIC_LIST_CLOSE:
+		return command{handle: (*session).handleCloseWatch, answered: true}
 	case pulsarpb.BaseCommand_GET_SCHEMA:
 		return command{handle: (*session).handleGetSchema, answered: true}
 	case pulsarpb.BaseCommand_GET_OR_CREATE_SCHEMA:
@@ -80,10 +84,6 @@ func refused(t pulsarpb.BaseCommand_Type) command {
 		pulsarpb.BaseCommand_END_TXN, pulsarpb.BaseCommand_END_TXN_ON_PARTITION,
 		pulsarpb.BaseCommand_END_TXN_ON_SUBSCRIPTION:
 		return command{handle: (*session).refuseTransaction, answered: true}
-	case pulsarpb.BaseCommand_WATCH_TOPIC_LIST:
-		return command{handle: (*session).refuseWatch, answered: true}
-	case pulsarpb.BaseCommand_WATCH_TOPIC_LIST_CLOSE:
-		return command{handle: (*session).handleCloseWatch, answered: true}
 
 	case pulsarpb.BaseCommand_CONNECTED, pulsarpb.BaseCommand_SEND_RECEIPT, pulsarpb.BaseCommand_SEND_ERROR,
 		pulsarpb.BaseCommand_MESSAGE, pulsarpb.BaseCommand_SUCCESS, pulsarpb.BaseCommand_ERROR,

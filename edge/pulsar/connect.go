@@ -11,9 +11,8 @@ package pulsar
 // AUTH_RESPONSE answers an AUTH_CHALLENGE, which this broker does not send: it is
 // refused as an answer to nothing.
 //
-// Deviations: of the feature flags only
-// supports_get_partitioned_metadata_without_auto_creation is told; topic watchers and
-// replication are not served. What a client sends while it is being authenticated is
+// Deviations: of the feature flags, the one of
+// replication is not told. What a client sends while it is being authenticated is
 // not read until that is decided, where the reference closes the connection.
 
 import (
@@ -98,6 +97,7 @@ func (s *session) admit() {
 		ProtocolVersion: proto.Int32(s.protocol),
 		MaxMessageSize:  proto.Int32(int32(s.srv.opts.MaxMessageSize)),
 		FeatureFlags: &pulsarpb.FeatureFlags{
+			SupportsTopicWatchers:                             proto.Bool(true),
 			SupportsGetPartitionedMetadataWithoutAutoCreation: proto.Bool(true),
 		},
 	})

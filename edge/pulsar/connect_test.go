@@ -29,7 +29,7 @@ func TestConnectAnswersTheLowerVersion(t *testing.T) {
 	} {
 		c := r.dial()
 		c.say(connectCmd(test.version))
-		c.hear(`CONNECTED {server_version:"Wayside" protocol_version:` + test.want + ` max_message_size:1048576 feature_flags {supports_get_partitioned_metadata_without_auto_creation:true}}`)
+		c.hear(`CONNECTED {server_version:"Wayside" protocol_version:` + test.want + ` max_message_size:1048576 feature_flags {supports_topic_watchers:true supports_get_partitioned_metadata_without_auto_creation:true}}`)
 	}
 }
 

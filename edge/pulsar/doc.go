@@ -82,9 +82,9 @@
 //	END_TXN_ON_SUBSCRIPTION_RESPONSE   B   not sent; closes
 //	TC_CLIENT_CONNECT_REQUEST          C   txn.go: refused, ERROR NotAllowedError
 //	TC_CLIENT_CONNECT_RESPONSE         B   not sent; closes
-//	WATCH_TOPIC_LIST                   C   watch.go: refused, ERROR NotAllowedError
-//	WATCH_TOPIC_LIST_SUCCESS           B   not sent; closes
-//	WATCH_TOPIC_UPDATE                 B   not sent; closes
+//	WATCH_TOPIC_LIST                   C   watch.go: WATCH_TOPIC_LIST_SUCCESS
+//	WATCH_TOPIC_LIST_SUCCESS           B   watch.go; closes
+//	WATCH_TOPIC_UPDATE                 B   watch.go; closes
 //	WATCH_TOPIC_LIST_CLOSE             C   watch.go: SUCCESS
 //	TOPIC_MIGRATED                     B   not sent; closes
 package pulsar

@@ -151,14 +151,6 @@ func TestInitialSubscriptionIsMade(t *testing.T) {
 	c.hear(`MESSAGE *"before any consumer"`)
 }
 
-func TestNonPersistentTopicsAreRefused(t *testing.T) {
-	r := serve(t)
-	c := r.connect()
-	name := "non-persistent://public/default/np"
-	c.say(&pulsarpb.CommandProducer{Topic: &name, ProducerId: num(1), RequestId: num(1)})
-	c.hear(`ERROR {request_id:1 error:NotAllowedError message:*`)
-}
-
 func TestListsOfTopics(t *testing.T) {
 	r := serve(t)
 	if err := r.broker.Catalog().CreateNamespace(t.Context(), "public/lists", nil); err != nil {

@@ -110,6 +110,22 @@ func (o *outbox) addLocked(frame []byte) {
 	o.slots.weight.Add(int64(len(frame)))
 }
 
+// pushLarge queues a frame that answers nothing, for which memory was taken. Whoever
+// calls it looks first at how much waits.
+func (o *outbox) pushLarge(m proto.Message, memory edge.Grant) {
+	o.mu.Lock()
+	ended := o.ended
+	if !ended {
+		o.addLocked(encode(m))
+		o.control.grant.Join(memory)
+	}
+	o.mu.Unlock()
+	if ended {
+		memory.Release()
+	}
+	o.poke()
+}
+
 // encode makes a frame of one of our own answers, in which all that is required is set.
 func encode(answer proto.Message) []byte {
 	frame, err := wire.AppendCommand(nil, wire.Wrap(answer))

@@ -52,9 +52,10 @@ type session struct {
 	in        *wire.Reader
 	producers table[*producer]
 	consumers table[*consumer]
-	resets    []reset    // seeks and unsubscriptions that are being worked on
-	loan      edge.Grant // memory of the frame in hand
-	scratch   [512]byte  // the command in hand, if it is short
+	watches   map[uint64]*watch // by the client's ids; nil without any
+	resets    []reset           // seeks and unsubscriptions that are being worked on
+	loan      edge.Grant        // memory of the frame in hand
+	scratch   [512]byte         // the command in hand, if it is short
 	send      wire.Send
 	ack       wire.Ack
 	again     wire.Redeliver

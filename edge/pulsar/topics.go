@@ -16,6 +16,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"iter"
@@ -35,9 +36,8 @@ const maxPattern = 50
 
 func (s *session) handleTopics(c *pulsarpb.BaseCommand) error {
 	m := c.GetGetTopicsOfNamespace()
-	tenant, namespace, ok := strings.Cut(m.GetNamespace(), "/")
-	if !ok || !edge.ValidPart(tenant) || !edge.ValidPart(namespace) {
-		s.failRequest(m.GetRequestId(), fmt.Errorf("%w: Invalid namespace %.*q", edge.ErrBadRequest, maxDetail, m.GetNamespace()))
+	if err := checkNamespace(m.GetNamespace()); err != nil {
+		s.failRequest(m.GetRequestId(), err)
 		return nil
 	}
 	pattern, filtered := compilePattern(m.GetTopicsPattern())
@@ -52,18 +52,41 @@ func (s *session) handleTopics(c *pulsarpb.BaseCommand) error {
 	if !changed {
 		names = nil
 	}
-	size := listBytes(names)
-	if size > s.srv.opts.MaxMessageSize { // larger frames make clients close the connection
-		s.failRequest(m.GetRequestId(), fmt.Errorf("%w: the names of %d topics make more than %d bytes", edge.ErrLimit, len(names), s.srv.opts.MaxMessageSize))
-		return nil
-	}
-	memory, err := s.takeRoom(2 * size) // as names, and as a frame
+	memory, err := s.takeList(names)
 	if err != nil {
-		return err
+		return s.unlisted(m.GetRequestId(), err)
 	}
 	s.out.replyLarge(&pulsarpb.CommandGetTopicsOfNamespaceResponse{
 		RequestId: m.RequestId, Topics: slices.Collect(fullNames(names)), Filtered: &filtered, TopicsHash: &hash, Changed: proto.Bool(changed),
 	}, memory)
+	return nil
+}
+
+// checkNamespace refuses what is not tenant/namespace.
+func checkNamespace(ns string) error {
+	tenant, namespace, ok := strings.Cut(ns, "/")
+	if !ok || !edge.ValidPart(tenant) || !edge.ValidPart(namespace) {
+		return fmt.Errorf("%w: Invalid namespace %.*q", edge.ErrBadRequest, maxDetail, ns)
+	}
+	return nil
+}
+
+// takeList takes the memory for an answer with these names, twice: as names, and as a
+// frame. ErrLimit says that the frame would be so large that clients close the connection.
+func (s *session) takeList(names []edge.TopicName) (edge.Grant, error) {
+	size := listBytes(names)
+	if size > s.srv.opts.MaxMessageSize {
+		return edge.Grant{}, fmt.Errorf("%w: the names of %d topics make more than %d bytes", edge.ErrLimit, len(names), s.srv.opts.MaxMessageSize)
+	}
+	return s.takeRoom(2 * size)
+}
+
+// unlisted answers what takeList refused; any other error ends the session.
+func (s *session) unlisted(request uint64, err error) error {
+	if !errors.Is(err, edge.ErrLimit) {
+		return err
+	}
+	s.failRequest(request, err)
 	return nil
 }
 
