@@ -137,7 +137,7 @@ func (s *Subscription) step() bool {
 	if !ok {
 		return false
 	}
-	batch, grant, err := s.read(p, s.expected(&v, p.ranges[0].First))
+	batch, grant, err := s.fetch(&v, &p)
 	if err != nil {
 		s.readFailed(err)
 		return false
@@ -147,6 +147,20 @@ func (s *Subscription) step() bool {
 	s.mu.Unlock()
 	grant.Release()
 	return more
+}
+
+// fetch brings what is planned: the newest entries from memory, all else from the ledger.
+func (s *Subscription) fetch(v *view, p *readPlan) (Batch, Grant, error) {
+	b := s.topic.broker
+	entries, bytes, ok := b.tails.read(s.topic, p.ranges, p.entries, readBytes)
+	if !ok {
+		return s.read(*p, s.expected(v, p.ranges[0].First))
+	}
+	grant, err := b.budget.Take(b.run, ShareRead, bytes)
+	if err != nil {
+		return Batch{}, Grant{}, err
+	}
+	return Batch{Entries: entries}, grant, nil
 }
 
 // expected is about how many bytes a read from a position brings: where entries are

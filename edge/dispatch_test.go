@@ -66,6 +66,7 @@ func TestAnEntryThatIsDamagedWhenItComesBackIsSkippedOnce(t *testing.T) {
 			k.store.Damage(topic.Name(), at[1])
 			var reads atomic.Int32
 			read := func([]edge.Range) error { reads.Add(1); return nil }
+			k.broker.DropTail()
 			k.hooks.read.Store(&read)
 			c.Redeliver(at, -1)
 			if got := in.await(t, 5)[3:]; !slices.Equal(got, []string{"0", "2"}) {
@@ -311,6 +312,7 @@ func TestAnEntryDoesNotOvertakeOneOfItsKeyThatIsJustGivenBack(t *testing.T) {
 		}
 		return nil
 	}
+	k.broker.DropTail()
 	k.hooks.read.Store(&read)
 	c.Flow(2)
 	if got := in.await(t, 3)[1:]; !slices.Equal(got, []string{"0", "1"}) {
@@ -332,6 +334,7 @@ func TestATurnIsCountedInMessages(t *testing.T) {
 	var reads atomic.Int32
 	gate := make(chan struct{})
 	read := func([]edge.Range) error { reads.Add(1); <-gate; return nil }
+	k.broker.DropTail()
 	k.hooks.read.Store(&read)
 	a.Flow(80)
 	b.Flow(80)

@@ -25,6 +25,7 @@ func (b *Broker) keepHouse() {
 
 // sweep is one round of housekeeping.
 func (b *Broker) sweep(now time.Time) {
+	b.tails.age()
 	open := b.openTopics()
 	b.enforceQuota(open)
 	pressed := b.pressed()

@@ -69,6 +69,7 @@ func TestKeysKeepTheirOrderWhenTheirOwnerLeavesAmidARead(t *testing.T) {
 			}
 			return nil
 		}
+		k.broker.DropTail()
 		k.hooks.read.Store(&read)
 		b.Flow(1_000)
 		k.publishAll(p, all[20:]...)

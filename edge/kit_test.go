@@ -62,7 +62,7 @@ func (k *kit) stop() {
 	if err := k.store.Close(); err != nil {
 		k.Error(err)
 	}
-	for _, s := range []edge.Share{edge.SharePublish, edge.ShareRead, edge.ShareSubscription} {
+	for _, s := range []edge.Share{edge.SharePublish, edge.ShareRead, edge.ShareSubscription, edge.ShareTail} {
 		if used, _ := k.broker.Budget().Usage(s); used != 0 {
 			k.Errorf("%d bytes of share %d did not come back", used, s)
 		}

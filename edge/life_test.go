@@ -234,6 +234,7 @@ func TestCloseWaitsForTheReadOfAReaderThatLeft(t *testing.T) {
 		}
 		close(closing)
 	}
+	k.broker.DropTail()
 	k.hooks.read.Store(&read)
 	k.hooks.closed.Store(&closed)
 	c, _ := k.subscribe(topic, edge.SubscribeOptions{Name: "r", Start: &edge.Earliest, Epoch: -1})

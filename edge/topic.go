@@ -133,10 +133,16 @@ func (t *Topic) appended(e *Entry) {
 		return
 	}
 	t.noteLast(e.Position, &e.Facts)
+	kept := false
 	for _, s := range *t.wakes.Load() {
-		if !s.deaf.Load() {
-			s.wake()
+		if s.deaf.Load() {
+			continue
 		}
+		if !kept {
+			kept = true
+			t.broker.tails.keep(t, e)
+		}
+		s.wake()
 	}
 }
 
@@ -188,7 +194,9 @@ func (t *Topic) close(ctx context.Context, reason error) error {
 	for _, s := range subs {
 		s.end()
 	}
-	if err := wait(ctx, t.ledger.Close); err != nil {
+	err := wait(ctx, t.ledger.Close)
+	t.broker.tails.forget(t)
+	if err != nil {
 		return fmt.Errorf("close topic %s: %w", t.name, err)
 	}
 	return nil
