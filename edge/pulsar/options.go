@@ -24,6 +24,9 @@ type Options struct {
 	// FrameTimeout is how long a client may send nothing in the middle of a frame, for
 	// which memory was taken; the whole frame may take that and a second for each 64 KiB.
 	FrameTimeout time.Duration
+	// Hurry is how long a client may hold memory for a frame while others wait for
+	// memory; after that it has to bring or take 64 KiB a second.
+	Hurry time.Duration
 	// StallTimeout is how long a client may take nothing before what waits for it is
 	// given back to its subscriptions, to be delivered later or to others.
 	StallTimeout time.Duration
@@ -90,6 +93,7 @@ func DefaultOptions() Options {
 		KeepAlive:        30 * time.Second,
 		HandshakeTimeout: 30 * time.Second,
 		FrameTimeout:     10 * time.Second,
+		Hurry:            2 * time.Second,
 		StallTimeout:     time.Second,
 		WriteTimeout:     30 * time.Second,
 		LivenessTimeout:  5 * time.Second,
@@ -136,7 +140,8 @@ const (
 	maxProducerMetadata = 64 << 10
 	// entryOverhead is what a message takes in memory beside its bytes.
 	entryOverhead = 512
-	// slowestRate is the rate in bytes a second below which a frame is given up.
+	// slowestRate is the rate in bytes a second below which a frame is given up. Frames
+	// that clients take have to keep to it only while others wait.
 	slowestRate = 64 << 10
 	// latestProtocol is the newest protocol version that is spoken.
 	latestProtocol = 21

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"time"
 
+	"wayside/edge"
 	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
@@ -34,7 +35,8 @@ func (s *session) write() {
 	o := s.srv.opts
 	w := writer{
 		out: s.out, batches: &s.srv.batches,
-		patience: patience{stall: o.StallTimeout, giveUp: o.WriteTimeout, resume: s.tls == nil},
+		patience: patience{stall: o.StallTimeout, hurry: o.Hurry, giveUp: o.WriteTimeout, resume: s.tls == nil},
+		crowded:  func() bool { return s.srv.broker.Budget().Contended(edge.ShareRead) },
 	}
 	tick := time.NewTicker(o.KeepAlive)
 	defer tick.Stop()

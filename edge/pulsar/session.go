@@ -66,7 +66,10 @@ type session struct {
 func newSession(srv *Server, conn net.Conn) *session {
 	s := &session{
 		srv: srv, conn: conn, address: conn.RemoteAddr().String(),
-		src:       source{conn: conn, pause: srv.opts.FrameTimeout},
+		src: source{
+			conn: conn, pause: srv.opts.FrameTimeout, hurry: srv.opts.Hurry,
+			crowded: func() bool { return srv.broker.Budget().Contended(edge.SharePublish) },
+		},
 		slots:     newSlots(srv.opts.Replies),
 		removed:   make(chan struct{}),
 		open:      make(chan struct{}, max(srv.opts.Requests, 1)),
@@ -152,7 +155,7 @@ func (s *session) explain(err error) {
 		s.complain("connection closed: malformed data", err)
 	case errors.Is(err, errLate):
 		s.complain("connection closed: "+errLate.Error(), nil)
-	case errors.Is(err, errStuck), errors.Is(err, errMute):
+	case errors.Is(err, errStuck), errors.Is(err, errMute), errors.Is(err, errHoarding):
 		s.complain("connection closed: "+err.Error(), nil)
 	case errors.Is(err, errRefused), errors.Is(err, errPanic): // logged where it happened
 	case errors.Is(err, io.EOF):

@@ -15,6 +15,7 @@ import (
 type writer struct {
 	out      *outbox
 	patience patience
+	crowded  func() bool // whether others wait for the memory that batches hold
 	batches  *sync.Pool
 	deadline time.Time // as set on the connection
 }
@@ -22,12 +23,21 @@ type writer struct {
 // patience is how long a client may take nothing.
 type patience struct {
 	stall  time.Duration // before entries are given back
+	hurry  time.Duration // before it has to keep to the least rate when others wait
 	giveUp time.Duration // before the connection is closed
 	resume bool          // a write that timed out may be gone on with; not so over TLS
 }
 
-// errStuck closes a client that takes nothing.
-var errStuck = errors.New("client does not read")
+// errStuck closes a client that takes nothing, errHoarding one that takes too little
+// while others wait for the memory that this costs.
+var (
+	errStuck    = errors.New("client does not read")
+	errHoarding = errors.New("client reads too slowly while others wait for memory")
+)
+
+// little is what a client may hold as slowly as it likes, in bytes: a page for each
+// connection is less than the share.
+const little = 4 << 10
 
 // rounds writes until nothing waits.
 func (w *writer) rounds() error {
@@ -108,11 +118,11 @@ func (w *writer) loadLocked(b *batch) (dropped []edge.Grant) {
 // write writes a batch. A client that takes nothing for a while costs the batch all
 // frames that were not begun; one that goes on so is an error.
 func (w *writer) write(b *batch) error {
-	var since time.Time
+	var begun, since time.Time
 	for {
-		now := w.arm()
+		armed := w.arm()
 		if since.IsZero() {
-			since = now
+			begun, since = armed, armed
 		}
 		n, err := w.once(b)
 		b.written += n
@@ -122,10 +132,12 @@ func (w *writer) write(b *batch) error {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("write: %w", err)
 		}
-		now = time.Now()
+		now := time.Now()
 		switch {
 		case !w.patience.resume:
 			return errStuck
+		case b.size > little && now.Sub(begun) >= w.patience.hurry && tooSlow(n, now.Sub(armed)) && w.crowded():
+			return errHoarding
 		case n > 0:
 			since = now
 		case now.Sub(since) >= w.patience.giveUp:
