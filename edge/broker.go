@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ type Broker struct {
 	budget   *Budget
 	catalog  *Catalog
 	tails    *tails
+	crew     *crew
 	reads    chan struct{} // semaphore of dispatchers' disk reads
 	run      context.Context
 	stop     context.CancelFunc
@@ -43,7 +45,7 @@ func NewBroker(store Store, o Options) (*Broker, error) {
 	}
 	run, stop := context.WithCancel(context.Background())
 	b := &Broker{
-		opts: o, store: store, budget: o.Budget, tails: newTails(o.Budget),
+		opts: o, store: store, budget: o.Budget, tails: newTails(o.Budget), crew: newCrew(runtime.GOMAXPROCS(0)),
 		reads: make(chan struct{}, max(o.ConcurrentReads, 1)),
 		run:   run, stop: stop,
 		known:    map[TopicName]struct{}{},
@@ -140,6 +142,7 @@ func (b *Broker) Close(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	b.tails.drop()
+	b.crew.wait()
 	return errors.Join(errs...)
 }
 

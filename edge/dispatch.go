@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// States of a subscription's dispatch goroutine.
+// States of a subscription's dispatch.
 const (
 	dispatchIdle int32 = iota
 	dispatchRunning
@@ -74,14 +74,14 @@ type readPlan struct {
 	wakeAt  time.Time // when to look again though nothing happens; zero for never
 }
 
-// wake starts the dispatch goroutine, or makes a running one look again. It never
-// blocks and needs no lock.
+// wake has the subscription dispatched, or makes who does so look again. It never
+// blocks and needs no lock of the subscription.
 func (s *Subscription) wake() {
 	for {
 		switch st := s.state.Load(); st {
 		case dispatchIdle:
 			if s.state.CompareAndSwap(dispatchIdle, dispatchRunning) {
-				go s.run()
+				s.topic.broker.crew.add(s)
 				return
 			}
 		case dispatchRunning:
@@ -94,31 +94,36 @@ func (s *Subscription) wake() {
 	}
 }
 
-// run dispatches until nothing is wanted.
-func (s *Subscription) run() {
+// run dispatches until nothing is wanted, and returns true where it is time to let
+// others have their turn first.
+func (s *Subscription) run(h *hand) (more bool) {
 	s.working.Lock()
 	defer s.working.Unlock()
-	for {
+	s.hand = h
+	for n := 0; ; {
 		s.state.Store(dispatchRunning)
 		for s.step() {
+			if n++; n >= maxSteps && !h.away {
+				return true
+			}
 		}
 		if s.state.CompareAndSwap(dispatchRunning, dispatchIdle) {
-			return
+			return false
 		}
 	}
 }
 
-// end waits for the dispatch goroutine and lets none start again; letGo came before.
+// end waits for the dispatch and lets it not start again; letGo came before.
 func (s *Subscription) end() {
 	for s.state.Load() != dispatchStopped {
-		s.working.Lock() // free when none runs, or one is about to
+		s.working.Lock() // free when it does not run, or is about to
 		s.tryEnd()
 		s.working.Unlock()
 		runtime.Gosched()
 	}
 }
 
-// tryEnd lets no dispatch goroutine start again and returns true, if none runs now.
+// tryEnd lets the dispatch not start again and returns true, if it does not run now.
 func (s *Subscription) tryEnd() bool { return s.state.CompareAndSwap(dispatchIdle, dispatchStopped) }
 
 // step does one round of plan, read and assign. It returns false when there is nothing
@@ -156,9 +161,13 @@ func (s *Subscription) fetch(v *view, p *readPlan) (Batch, Grant, error) {
 	if !ok {
 		return s.read(*p, s.expected(v, p.ranges[0].First))
 	}
-	grant, err := b.budget.Take(b.run, ShareRead, bytes)
-	if err != nil {
-		return Batch{}, Grant{}, err
+	grant, ok := b.budget.TryTake(ShareRead, bytes)
+	if !ok {
+		s.hand.leave()
+		var err error
+		if grant, err = b.budget.Take(b.run, ShareRead, bytes); err != nil {
+			return Batch{}, Grant{}, err
+		}
 	}
 	return Batch{Entries: entries}, grant, nil
 }
@@ -196,6 +205,7 @@ func (s *Subscription) read(p readPlan, bytes int64) (batch Batch, grant Grant, 
 // reading does something within the broker's bound of concurrent reads.
 func (s *Subscription) reading(do func() error) error {
 	b := s.topic.broker
+	s.hand.leave()
 	select {
 	case b.reads <- struct{}{}:
 	case <-b.run.Done():

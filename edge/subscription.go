@@ -41,10 +41,12 @@ type Subscription struct {
 	marked atomic.Pointer[Position]
 	// followers read only up to marked; replaced as a whole under the topic's lock.
 	followers atomic.Pointer[[]*Subscription]
-	dropped   atomic.Bool  // no longer the topic's: nobody may begin to follow it
-	state     atomic.Int32 // of the dispatch goroutine: idle, running, again, stopped
-	deaf      atomic.Bool  // new entries change nothing until something else wakes it
-	working   sync.Mutex   // held by the dispatch goroutine as long as it runs
+	dropped   atomic.Bool   // no longer the topic's: nobody may begin to follow it
+	state     atomic.Int32  // of the dispatch: idle, running, again, stopped
+	deaf      atomic.Bool   // new entries change nothing until something else wakes it
+	working   sync.Mutex    // held as long as the dispatch runs
+	hand      *hand         // who runs it; guarded by working
+	behind    *Subscription // the next in the crew's line; guarded by its lock
 	save      func() CursorState
 
 	mu         sync.Mutex
@@ -68,6 +70,9 @@ type Subscription struct {
 	lastFlow   atomic.Int64
 	lastSent   atomic.Int64
 	redelivers atomic.Int64
+	expired    atomic.Int64 // entries, since the load
+	// lastExpired is when some did, ms since 1970.
+	lastExpired atomic.Int64
 }
 
 // keptSeek is how long a sought position of a non-durable subscription waits for its
