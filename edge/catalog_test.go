@@ -108,8 +108,6 @@ func TestWhatTheCatalogRefuses(t *testing.T) {
 	wants(t, "a partition too many", err, edge.ErrTopicNotFound)
 	_, err = k.broker.Open(ctx, k.name("missing"), false)
 	wants(t, "a missing topic", err, edge.ErrTopicNotFound)
-	_, err = k.broker.Open(ctx, k.name("non-persistent://public/default/x"), true)
-	wants(t, "a topic that is not stored", err, edge.ErrNotAllowed)
 	_, err = k.broker.TopicStats(ctx, k.name("missing"))
 	wants(t, "statistics of nothing", err, edge.ErrTopicNotFound)
 	for name, want := range map[string]int{"p": 2, "plain": 0, "p-partition-1": 0, "p-partition-2": -1, "missing": -1} {

@@ -28,15 +28,18 @@ func (b *Broker) sweep(now time.Time) {
 	b.tails.age()
 	open := b.openTopics()
 	b.enforceQuota(open)
-	pressed := b.pressed()
+	pressed, full := b.pressed()
 	if pressed {
 		b.openQuiet()
 	}
+	b.openExpired()
 	for _, t := range open {
 		for _, s := range *t.wakes.Load() {
 			t.removeIfDone(s, now)
 		}
-		t.trim(pressed)
+		t.expire()
+		t.enforceBacklog()
+		t.trim(pressed, full, now)
 		if since, idle := t.idle(); idle && now.Sub(since) > b.opts.IdleUnload {
 			b.unloadIdle(t, now)
 		}
@@ -61,13 +64,20 @@ func (b *Broker) unloadIdle(t *Topic, now time.Time) {
 }
 
 // pressed reports whether acknowledged data takes more than may be kept, so that open
-// ledgers have to be closed for trimming.
-func (b *Broker) pressed() bool {
-	var kept int64
+// ledgers have to be closed for trimming; and whether the store is so full that what
+// retention keeps has to give way.
+func (b *Broker) pressed() (pressed, full bool) {
+	var kept, retained, live int64
 	for _, r := range b.store.Records() {
-		kept += r.Bytes - r.LiveBytes
+		live += r.LiveBytes
+		if b.catalog.retains(r.Name) {
+			retained += r.Bytes - r.LiveBytes
+		} else {
+			kept += r.Bytes - r.LiveBytes
+		}
 	}
-	return kept > b.opts.KeepAcked
+	quota := b.store.Stats().Quota
+	return kept > b.opts.KeepAcked, retained > 0 && quota > 0 && live+kept+retained >= quota
 }
 
 // quietAtOnce bounds how many topics a round opens only to trim them.
@@ -93,18 +103,19 @@ func (b *Broker) openQuiet() {
 }
 
 // trim lets go ledgers that nobody needs. With roll the open ledger is closed first,
-// when everything in it is acknowledged.
-func (t *Topic) trim(roll bool) {
+// when everything in it is acknowledged and nothing is retained.
+func (t *Topic) trim(roll, full bool, now time.Time) {
 	spans := t.ledger.Spans()
-	floor := t.floor(spans)
-	if entries := spans.Open.Entries(); roll && entries > 0 && !floor.Less(spans.Open.End()) {
+	keeps := t.policies.Load().Retention.keeps()
+	floor := t.spare(spans, full, now)
+	if entries := spans.Open.Entries(); roll && !keeps && entries > 0 && !floor.Less(spans.Open.End()) {
 		t.ledger.Roll(func(error) {})
 		t.trimDue.Store(true)
 	}
-	if !t.trimDue.Swap(false) && !roll {
+	if !t.trimDue.Swap(false) && !roll && !keeps {
 		return
 	}
-	if len(spans.Closed) > 0 || roll {
+	if len(spans.Closed) > 0 || roll && !keeps {
 		t.ledger.Trim(floor.Next(), t.trimmed)
 	}
 }

@@ -73,9 +73,15 @@ type DispatchRate struct {
 // AutoTopics says what becomes of a topic that a client names and that is missing.
 type AutoTopics struct {
 	Allow      bool   `json:"allowAutoTopicCreation"`
-	Type       string `json:"topicType,omitempty"`            // "partitioned" or "non-partitioned"
+	Type       string `json:"topicType,omitempty"`            // one of the two below, "" for the broker's
 	Partitions int64  `json:"defaultNumPartitions,omitempty"` // of a partitioned one
 }
+
+// Types of topics that come into being by themselves.
+const (
+	AutoPartitioned = "partitioned"
+	AutoPlain       = "non-partitioned"
+)
 
 // AutoSubscriptions says whether a missing durable subscription comes into being.
 type AutoSubscriptions struct {

@@ -85,8 +85,8 @@ func (p *Producer) Ready() bool {
 // living peer may hold the name; ErrUnloaded that the broker has to be asked for the
 // topic again.
 func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions, end ProducerEnd, peer Peer) (*Producer, error) {
-	if err := t.broker.quotaRefusal(); err != nil {
-		return nil, fmt.Errorf("%w: cannot create producer on topic %s", err, t.name)
+	if err := t.hasRoom(); err != nil {
+		return nil, err
 	}
 	p := &Producer{topic: t, opts: o, name: o.Name, end: end, peer: peer, since: t.broker.opts.Clock(), schema: -1, epoch: -1, last: -1}
 	if p.name == "" {

@@ -11,8 +11,9 @@ type counters struct {
 	msgIn, bytesIn   atomic.Int64
 	msgOut, bytesOut atomic.Int64
 	lost             atomic.Int64 // ranges that were gone or damaged
-	dropped          atomic.Int64 // entries that gave way to newer ones when the store was full
+	dropped          atomic.Int64 // entries that gave way when the store was full, messages that nobody could take
 	rate             rate
+	drops            rate
 }
 
 func (c *counters) in(messages, bytes int64) {
@@ -23,6 +24,15 @@ func (c *counters) in(messages, bytes int64) {
 func (c *counters) out(messages, bytes int64) {
 	c.msgOut.Add(messages)
 	c.bytesOut.Add(bytes)
+}
+
+// dropRate is how many messages a second nobody could take.
+func (c *counters) dropRate(now time.Time) float64 {
+	n := c.dropped.Load()
+	if n == 0 && c.drops.past.Load() == nil {
+		return 0
+	}
+	return c.drops.per(now, [4]int64{n})[0]
 }
 
 // rate remembers counts of about a minute ago, to say how fast they grow. It takes
@@ -91,7 +101,9 @@ type TopicStats struct {
 	Deduplication, Terminated                    bool
 	Epoch                                        int64 // of exclusive producers, −1 for none yet
 	Properties                                   map[string]string
+	QuotaSize, QuotaTime                         int64 // of the backlog: bytes and seconds, −1 for none
 	Dropped                                      int64 // messages that nobody could take, of a non-persistent topic
+	DropRate                                     float64
 }
 
 // ProducerStats is a snapshot of a producer.
@@ -123,7 +135,9 @@ type SubscriptionStats struct {
 	Properties                            map[string]string
 	LastAck, LastFlow, LastSent, LastMove int64
 	OutOfOrder, Sticky                    bool
-	Dropped                               int64  // messages that nobody could take, on a non-persistent topic
+	Expired, LastExpire                   int64 // entries past their time to live, and when some were
+	Dropped                               int64 // messages that nobody could take, on a non-persistent topic
+	DropRate                              float64
 	Paused                                string // why new entries are not dispatched
 }
 
@@ -181,10 +195,11 @@ func (t *Topic) Stats() TopicStats {
 		Name: t.name, BirthID: t.ledger.BirthID(), Spans: spans,
 		MsgIn: c.msgIn.Load(), BytesIn: c.bytesIn.Load(), MsgOut: c.msgOut.Load(), BytesOut: c.bytesOut.Load(),
 		RateIn: r[0], ThroughputIn: r[1], RateOut: r[2], ThroughputOut: r[3],
-		Dropped:       c.dropped.Load(),
+		Dropped: c.dropped.Load(), DropRate: c.dropRate(now),
 		Subscriptions: map[string]SubscriptionStats{}, Deduplication: t.deduplicates(),
 	}
 	st.Entries, _, st.StorageSize = spans.Totals()
+	st.QuotaSize, st.QuotaTime = t.policies.Load().quotas()
 	t.mu.Lock()
 	st.Waiting, st.Terminated, st.Epoch, st.Properties = len(t.queue), t.state.Terminated, t.state.Epoch-1, t.state.Properties
 	producers := t.allProducersLocked()
@@ -221,7 +236,8 @@ func (s *Subscription) stats(now time.Time, spans Spans) SubscriptionStats {
 		RateOut: r[2], ThroughputOut: r[3], MarkDelete: s.cursor.MarkDelete(), Holes: s.cursor.Holes(),
 		Properties: s.cursor.Properties(), LastAck: s.lastAck.Load(), LastFlow: s.lastFlow.Load(),
 		LastSent: s.lastSent.Load(), LastMove: s.lastMove.Load(),
-		OutOfOrder: s.outOfOrder, Sticky: s.sticky, Paused: s.paused, Dropped: s.counts.dropped.Load(),
+		OutOfOrder: s.outOfOrder, Sticky: s.sticky, Paused: s.paused, Dropped: s.counts.dropped.Load(), DropRate: s.counts.dropRate(now),
+		Expired: s.expired.Load(), LastExpire: s.lastExpired.Load(),
 	}
 	s.dispatch.fill(&st)
 	for _, c := range s.consumers {

@@ -50,6 +50,8 @@ func New(o Options) (*Server, error) {
 	s.namespaceRoutes()
 	s.lookupRoutes()
 	s.schemaRoutes()
+	s.ruleRoutes()
+	s.backlogRoutes()
 	for _, domain := range []string{edge.Persistent, edge.NonPersistent} {
 		s.topicRoutes(domain)
 		s.partitionRoutes(domain)

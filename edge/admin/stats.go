@@ -69,7 +69,7 @@ func (s *Server) getPartitionedStats(r *http.Request, name edge.TopicName) (any,
 		return nil, err
 	}
 	options := statsOptionsOf(r)
-	sum := statsOf(edge.TopicStats{Epoch: -1}, options)
+	sum := statsOf(edge.TopicStats{Epoch: -1, QuotaSize: -1, QuotaTime: -1}, options)
 	whole := partitionedStats{Metadata: partitionMetadata{Partitions: n}, Partitions: map[string]topicStats{}}
 	for _, partition := range s.each(name) {
 		stats, err := s.topicStats(r, partition)
@@ -117,12 +117,15 @@ func statsOf(t edge.TopicStats, o statsOptions) topicStats {
 		AverageSize:   rate(perMessage(t.ThroughputIn, t.RateIn)),
 		StorageSize:   t.StorageSize,
 		BacklogSize:   t.BacklogSize,
-		QuotaSize:     -1,
-		QuotaTime:     -1,
+		QuotaSize:     t.QuotaSize,
+		QuotaTime:     t.QuotaTime,
 		OldestAge:     -1,
 		Publishers:    []publisherStats{},
 		WaitingOwners: t.Waiting,
 		Subscriptions: make(map[string]subscriptionStats, len(t.Subscriptions)),
+	}
+	if !t.Name.IsPersistent() && t.Name.Local != "" {
+		v.DropRate = new(rate(t.DropRate))
 	}
 	if t.Epoch >= 0 {
 		v.TopicEpoch = &t.Epoch
@@ -134,6 +137,9 @@ func statsOf(t edge.TopicStats, o statsOptions) topicStats {
 	}
 	for name, sub := range t.Subscriptions {
 		view := subscriptionOfStats(sub, o)
+		if v.DropRate != nil {
+			view.DropRate = new(rate(sub.DropRate))
+		}
 		v.Subscriptions[name] = view
 		v.HoleRanges += view.HoleRanges
 	}
@@ -177,6 +183,8 @@ func subscriptionOfStats(sub edge.SubscriptionStats, o statsOptions) subscriptio
 		Unacked:       sub.Unacked,
 		Type:          "None",
 		Active:        sub.Active,
+		TotalExpired:  sub.Expired,
+		LastExpire:    sub.LastExpire,
 		LastFlow:      sub.LastFlow,
 		LastConsumed:  sub.LastSent,
 		LastAcked:     sub.LastAck,

@@ -20,8 +20,8 @@ type topicStats struct {
 	ChunkPublished      bool                         `json:"msgChunkPublished"` // always
 	StorageSize         int64                        `json:"storageSize"`
 	BacklogSize         int64                        `json:"backlogSize"`
-	QuotaSize           int64                        `json:"backlogQuotaLimitSize"`            // always: −1, none of the topic's own
-	QuotaTime           int64                        `json:"backlogQuotaLimitTime"`            // always: −1
+	QuotaSize           int64                        `json:"backlogQuotaLimitSize"`            // −1 for none
+	QuotaTime           int64                        `json:"backlogQuotaLimitTime"`            // seconds, −1 for none
 	OldestAge           int64                        `json:"oldestBacklogMessageAgeSeconds"`   // always: −1, unknown
 	RateLimited         int64                        `json:"publishRateLimitedTimes"`          // always
 	EarliestTime        int64                        `json:"earliestMsgPublishTimeInBacklogs"` // always
@@ -43,6 +43,7 @@ type topicStats struct {
 	DelayedBytes        int64                        `json:"delayedMessageIndexSizeInBytes"`                   // always
 	Compaction          compactionStats              `json:"compaction"`                                       // always
 	OwnerBroker         string                       `json:"ownerBroker,omitempty"`
+	DropRate            *rate                        `json:"msgDropRate,omitempty"` // of a non-persistent topic alone
 }
 
 type compactionStats struct {
@@ -92,9 +93,9 @@ type subscriptionStats struct {
 	Unacked       int64           `json:"unackedMessages"` // 0 for Exclusive and Failover
 	Type          string          `json:"type"`            // "None" if no consumer came since the topic was loaded
 	Active        string          `json:"activeConsumerName,omitempty"`
-	RateExpired   rate            `json:"msgRateExpired"`      // always
-	TotalExpired  int64           `json:"totalMsgExpired"`     // always
-	LastExpire    int64           `json:"lastExpireTimestamp"` // always
+	RateExpired   rate            `json:"msgRateExpired"` // always
+	TotalExpired  int64           `json:"totalMsgExpired"`
+	LastExpire    int64           `json:"lastExpireTimestamp"`
 	LastFlow      int64           `json:"lastConsumedFlowTimestamp"`
 	LastConsumed  int64           `json:"lastConsumedTimestamp"`
 	LastAcked     int64           `json:"lastAckedTimestamp"`
@@ -114,6 +115,8 @@ type subscriptionStats struct {
 	throttled                      // always
 	Durable      bool              `json:"durable"`
 	Replicated   bool              `json:"replicated"` // always
+
+	DropRate *rate `json:"msgDropRate,omitempty"` // on a non-persistent topic alone
 
 	// Paused says why nothing new is dispatched, absent if it is. Pulsar has no such member.
 	Paused string `json:"waysidePaused,omitempty"`

@@ -1,0 +1,314 @@
+package admin
+
+import (
+	"encoding/json"
+	"net/http"
+	"path"
+	"strconv"
+
+	"wayside/edge"
+)
+
+// rule is one policy that can be set for namespaces or topics (protocol 5.2, captures
+// curl-namespace-policies and curl-topic-policies).
+type rule struct {
+	namespace, topic string // last parts of its paths, "" where there is none
+	verb             string // that sets it
+	bare             int    // what GET answers for an unset one of a topic: 200 or 204, both without a body
+	get              func(*edge.Policies) any
+	set              func(*edge.Policies, []byte) error
+	unset            func(*edge.Policies)
+	usual            any // what holds where nothing is set, nil for nothing to tell
+}
+
+// ruleOf makes a rule of one field. check says why a value is refused.
+func ruleOf[T any](namespace, topic string, field func(*edge.Policies) **T, check func(*T) error, usual any) rule {
+	return rule{
+		namespace: namespace, topic: topic, verb: http.MethodPost, bare: http.StatusOK, usual: usual,
+		get: func(p *edge.Policies) any {
+			if v := *field(p); v != nil {
+				return v
+			}
+			return nil
+		},
+		set: func(p *edge.Policies, data []byte) error {
+			value := new(T)
+			if err := json.Unmarshal(data, value); err != nil {
+				return refuse(http.StatusBadRequest, "Body is not what is expected here: %s", complaint(err))
+			}
+			if err := check(value); err != nil {
+				return err
+			}
+			*field(p) = value
+			return nil
+		},
+		unset: func(p *edge.Policies) { *field(p) = nil },
+	}
+}
+
+// answering changes what GET answers for an unset one.
+func (r rule) answering(status int) rule {
+	r.bare = status
+	return r
+}
+
+// anything takes every value.
+func anything[T any](*T) error { return nil }
+
+// count takes 0, no limit, and what is above.
+func count(n *int64) error {
+	if *n < 0 {
+		return refuse(http.StatusPreconditionFailed, "The value must be 0 or larger")
+	}
+	return nil
+}
+
+// rules are those that this broker obeys.
+func (s *Server) rules() []rule {
+	return []rule{
+		ruleOf("retention", "retention", func(p *edge.Policies) **edge.Retention { return &p.Retention }, retention, edge.Retention{}),
+		ruleOf("messageTTL", "messageTTL", func(p *edge.Policies) **int64 { return &p.TTL }, timeToLive, 0),
+		ruleOf("deduplication", "deduplicationEnabled", func(p *edge.Policies) **bool { return &p.Deduplication }, anything, s.broker.Options().Deduplication),
+		ruleOf("maxProducersPerTopic", "maxProducers", func(p *edge.Policies) **int64 { return &p.Producers }, count, 0),
+		ruleOf("maxConsumersPerTopic", "maxConsumers", func(p *edge.Policies) **int64 { return &p.Consumers }, count, 0),
+		ruleOf("maxConsumersPerSubscription", "maxConsumersPerSubscription",
+			func(p *edge.Policies) **int64 { return &p.ConsumersPerSubscription }, count, 0).answering(http.StatusNoContent),
+		ruleOf("maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic",
+			func(p *edge.Policies) **int64 { return &p.Subscriptions }, count, 0).answering(http.StatusNoContent),
+		ruleOf("maxTopicsPerNamespace", "", func(p *edge.Policies) **int64 { return &p.Topics }, count, nil),
+		ruleOf("dispatchRate", "dispatchRate", func(p *edge.Policies) **edge.DispatchRate { return &p.DispatchRate }, dispatchRate, edge.DispatchRate{Period: 1}),
+		ruleOf("subscriptionDispatchRate", "subscriptionDispatchRate",
+			func(p *edge.Policies) **edge.DispatchRate { return &p.SubscriptionRate }, dispatchRate, edge.DispatchRate{Period: 1}),
+		ruleOf("autoTopicCreation", "", func(p *edge.Policies) **edge.AutoTopics { return &p.AutoTopics }, autoTopics, nil),
+		ruleOf("autoSubscriptionCreation", "", func(p *edge.Policies) **edge.AutoSubscriptions { return &p.AutoSubscriptions }, anything, nil),
+	}
+}
+
+func retention(r *edge.Retention) error {
+	switch {
+	case r.Minutes < -1 || r.MiB < -1:
+		return refuse(http.StatusPreconditionFailed, "Invalid retention policy: neither value may be below -1")
+	case (r.Minutes == 0) != (r.MiB == 0):
+		return refuse(http.StatusBadRequest, "Invalid retention policy: if one of them is 0, so has the other to be")
+	}
+	return nil
+}
+
+func timeToLive(seconds *int64) error {
+	if *seconds < 0 {
+		return refuse(http.StatusPreconditionFailed, "Invalid value for message TTL")
+	}
+	return nil
+}
+
+func dispatchRate(r *edge.DispatchRate) error {
+	r.Period = max(r.Period, 1)
+	if r.Relative {
+		return refuse(http.StatusPreconditionFailed, "A dispatch rate relative to the publish rate is not known to this broker")
+	}
+	return nil
+}
+
+// maxAutoPartitions is the reference's own bound.
+const maxAutoPartitions = 1024
+
+func autoTopics(a *edge.AutoTopics) error {
+	const invalid = "Invalid configuration for autoTopicCreationOverride. the detail is "
+	switch {
+	case a.Type != "" && a.Type != edge.AutoPartitioned && a.Type != edge.AutoPlain:
+		return refuse(http.StatusPreconditionFailed, invalid+"Unknown topic type [%s]", a.Type)
+	case a.Type == edge.AutoPartitioned && a.Partitions == 0:
+		return refuse(http.StatusPreconditionFailed, invalid+"[defaultNumPartitions] cannot be null when the type is partitioned.")
+	case a.Partitions < 0 || a.Partitions > maxAutoPartitions:
+		return refuse(http.StatusPreconditionFailed, invalid+"[defaultNumPartitions] has to be from 1 to %d", maxAutoPartitions)
+	}
+	return nil
+}
+
+// ruleRoutes: all of them, the quotas, which have a shape of their own, and plain
+// refusals for those that this broker does not obey.
+func (s *Server) ruleRoutes() {
+	const ns = " /admin/v2/namespaces/{tenant}/{namespace}/"
+	for _, r := range s.rules() {
+		if r.namespace != "" {
+			s.handle("GET"+ns+r.namespace, func(q *http.Request) (any, error) { return s.getRule(q, r) })
+			s.handle(r.verb+ns+r.namespace, func(q *http.Request) (any, error) { return s.setNamespaceRule(q, r) })
+			s.handle("DELETE"+ns+r.namespace, func(q *http.Request) (any, error) { return s.dropNamespaceRule(q, r) })
+		}
+		if r.topic != "" {
+			for _, domain := range []string{edge.Persistent, edge.NonPersistent} {
+				s.topicRule(domain, r)
+			}
+		}
+	}
+	for _, word := range disobeyed {
+		for _, verb := range []string{"POST", "PUT"} {
+			s.handle(verb+ns+word, s.disobey)
+			s.handle(verb+" /admin/v2/persistent/{tenant}/{namespace}/{topic}/"+word, s.disobey)
+		}
+	}
+}
+
+// disobeyed are Pulsar's policies that are refused.
+var disobeyed = []string{
+	"antiAffinity", "compactionThreshold", "deduplicationSnapshotInterval", "delayedDelivery",
+	"dispatcherPauseOnAckStatePersistent", "encryptionRequired", "entryFilters", "inactiveTopicPolicies",
+	"maxMessageSize", "maxUnackedMessagesOnConsumer", "maxUnackedMessagesOnSubscription",
+	"maxUnackedMessagesPerConsumer", "maxUnackedMessagesPerSubscription", "offloadDeletionLagMs", "offloadPolicies",
+	"offloadThreshold", "offloadThresholdInSeconds", "persistence", "publishRate", "replication",
+	"replicatorDispatchRate", "resourcegroup", "subscribeRate", "subscriptionAuthMode",
+	"subscriptionExpirationTime", "subscriptionTypesEnabled",
+}
+
+func (s *Server) disobey(r *http.Request) (any, error) {
+	word := path.Base(r.URL.Path)
+	return nil, refuse(http.StatusNotImplemented, "Policy %s cannot be enforced by this broker, so it is not kept", word)
+}
+
+// value reads the body of a request that sets something. Numbers may come as strings.
+func value(r *http.Request) ([]byte, error) {
+	var raw any
+	present, err := body(r, &raw)
+	if err != nil {
+		return nil, err
+	}
+	if !present {
+		return nil, refuse(http.StatusBadRequest, "The request entity cannot be empty.")
+	}
+	return encode(unquoted(raw))
+}
+
+// unquoted makes numbers of strings that are ones, in a value or in an object of values.
+func unquoted(raw any) any {
+	switch v := raw.(type) {
+	case string:
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return n
+		}
+	case float64:
+		if n := int64(v); float64(n) == v {
+			return n
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = unquoted(v[name])
+		}
+	}
+	return raw
+}
+
+func (s *Server) getRule(q *http.Request, r rule) (any, error) {
+	ns, err := s.existing(q)
+	if err != nil {
+		return nil, err
+	}
+	if v := r.get(s.broker.Catalog().Policies(ns)); v != nil {
+		return v, nil
+	}
+	return empty{}, nil
+}
+
+func (s *Server) setNamespaceRule(q *http.Request, r rule) (any, error) {
+	ns, err := s.existing(q)
+	if err != nil {
+		return nil, err
+	}
+	data, err := value(q)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.changeRules(q, ns, func(p *edge.Policies) error { return r.set(p, data) })
+}
+
+func (s *Server) dropNamespaceRule(q *http.Request, r rule) (any, error) {
+	ns, err := s.existing(q)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.changeRules(q, ns, func(p *edge.Policies) error { r.unset(p); return nil })
+}
+
+// changeRules changes what is set for a namespace or topic, and refuses what makes no
+// sense together.
+func (s *Server) changeRules(q *http.Request, of string, change func(*edge.Policies) error) error {
+	return s.broker.ChangePolicies(q.Context(), of, func(p *edge.Policies) error {
+		before := *p
+		if err := change(p); err != nil {
+			return err
+		}
+		if p.Retention == nil || p.BacklogSize == nil || p.Retention.MiB < 0 || p.BacklogSize.Size <= 0 || p.Retention.MiB<<20 > p.BacklogSize.Size {
+			return nil
+		}
+		if before.Retention == p.Retention {
+			return refuse(http.StatusPreconditionFailed, "Backlog Quota exceeds configured retention quota for namespace. Please increase retention quota and retry")
+		}
+		return refuse(http.StatusPreconditionFailed, "Retention Quota must exceed configured backlog quota for namespace.")
+	})
+}
+
+func (s *Server) topicRule(domain string, r rule) {
+	s.handleTopic(domain, "GET", "/"+r.topic, func(q *http.Request, name edge.TopicName) (any, error) { return s.getTopicRule(q, name, r) })
+	s.handleTopic(domain, r.verb, "/"+r.topic, func(q *http.Request, name edge.TopicName) (any, error) {
+		data, err := topicValue(q, r)
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.changeTopicRule(q, name, func(p *edge.Policies) error { return r.set(p, data) })
+	})
+	s.handleTopic(domain, "DELETE", "/"+r.topic, func(q *http.Request, name edge.TopicName) (any, error) {
+		return nil, s.changeTopicRule(q, name, func(p *edge.Policies) error { r.unset(p); return nil })
+	})
+}
+
+// topicValue is value, but for the one that comes in the query.
+func topicValue(q *http.Request, r rule) ([]byte, error) {
+	if text := q.URL.Query().Get(r.topic); text != "" {
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, refuse(http.StatusNotFound, "%q is no number", text)
+		}
+		return []byte(text), nil
+	}
+	return value(q)
+}
+
+// ruled is the base name of a topic that exists and may have rules of its own.
+func (s *Server) ruled(name edge.TopicName) error {
+	_, partitioned := s.broker.Partitions(name)
+	base, index := name.Partition()
+	if index >= 0 {
+		if _, ok := s.broker.Partitions(base); ok {
+			return refuse(http.StatusPreconditionFailed, "Not allowed to set/get topic policy for a partition")
+		}
+	}
+	if !partitioned && !s.broker.Exists(name) {
+		return edge.ErrTopicNotFound
+	}
+	return nil
+}
+
+func (s *Server) getTopicRule(q *http.Request, name edge.TopicName, r rule) (any, error) {
+	if err := s.ruled(name); err != nil {
+		return nil, err
+	}
+	rules := s.broker.Catalog().Policies(name.String())
+	if switchOn(q, "applied") {
+		rules = s.broker.Effective(name)
+	}
+	v := r.get(rules)
+	switch {
+	case v != nil:
+		return v, nil
+	case switchOn(q, "applied") && r.usual != nil:
+		return r.usual, nil
+	case r.bare == http.StatusNoContent:
+		return nil, nil
+	}
+	return empty{}, nil
+}
+
+func (s *Server) changeTopicRule(q *http.Request, name edge.TopicName, change func(*edge.Policies) error) error {
+	if err := s.ruled(name); err != nil {
+		return err
+	}
+	return s.changeRules(q, name.String(), change)
+}
