@@ -3,6 +3,7 @@ package edge_test
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,12 @@ func (k *kit) rule(of string, change func(*edge.Policies)) {
 }
 
 const own = "public/default"
+
+// wall is a clock that stands still until told otherwise.
+type wall struct{ passed atomic.Int64 }
+
+func (w *wall) time() time.Time      { return time.Unix(2_000_000_000, w.passed.Load()) }
+func (w *wall) pass(d time.Duration) { w.passed.Add(int64(d)) }
 
 func TestRulesOfATopicGoBeforeThoseOfItsNamespace(t *testing.T) {
 	k := newKit(t, nil)
@@ -121,21 +128,21 @@ func TestABacklogQuotaDropsTheOldest(t *testing.T) {
 }
 
 func TestABacklogThatIsTooOld(t *testing.T) {
-	now := time.UnixMilli(1_700_000_000_000)
-	k := newKit(t, func(o *edge.Options) { o.Clock = func() time.Time { return now } })
+	now := &wall{}
+	k := newKit(t, func(o *edge.Options) { o.Clock = now.time })
 	topic := k.topic("old")
 	k.subscribe(topic, subscription("s", edge.Exclusive))
 	p, pe := k.producer(topic, edge.ProducerOptions{})
-	received := func(_ int, m *edge.Message) { m.Facts.Receive = now.UnixMilli() }
+	received := func(_ int, m *edge.Message) { m.Facts.Receive = now.time().UnixMilli() }
 	k.publishAll(p, messages(3, received)...)
-	now = now.Add(time.Minute)
+	now.pass(time.Minute)
 	k.publishAll(p, messages(2, received)...)
 	k.rule(own, func(p *edge.Policies) { p.BacklogAge = &edge.BacklogQuota{Time: 90, Policy: edge.QuotaFail} })
 	k.broker.Sweep(0)
 	if err := pe.reason(); err != nil {
 		t.Fatalf("at one minute: %v", err)
 	}
-	now = now.Add(time.Minute)
+	now.pass(time.Minute)
 	k.broker.Sweep(0)
 	eventually(t, "the producer is closed at two minutes", func() bool { return errors.Is(pe.reason(), edge.ErrQuotaFail) })
 	k.rule(own, func(p *edge.Policies) { p.BacklogAge = &edge.BacklogQuota{Time: 90, Policy: edge.QuotaEvict} })
@@ -146,24 +153,24 @@ func TestABacklogThatIsTooOld(t *testing.T) {
 }
 
 func TestMessagesExpire(t *testing.T) {
-	now := time.UnixMilli(1_700_000_000_000)
-	k := newKit(t, func(o *edge.Options) { o.Clock = func() time.Time { return now } })
+	now := &wall{}
+	k := newKit(t, func(o *edge.Options) { o.Clock = now.time })
 	topic := k.topic("ttl")
 	c, in := k.subscribe(topic, subscription("s", edge.Shared))
 	k.subscribe(topic, edge.SubscribeOptions{Name: "r", Start: &edge.Earliest, Epoch: -1})
 	c.Flow(1)
 	p, _ := k.producer(topic, edge.ProducerOptions{})
-	received := func(_ int, m *edge.Message) { m.Facts.Receive = now.UnixMilli() }
+	received := func(_ int, m *edge.Message) { m.Facts.Receive = now.time().UnixMilli() }
 	k.publishAll(p, messages(3, received)...)
 	in.await(t, 1)
-	now = now.Add(time.Minute)
+	now.pass(time.Minute)
 	k.publishAll(p, messages(1, received)...)
 	k.rule(topic.Name().String(), func(p *edge.Policies) { p.TTL = new(int64(60)) })
 	k.broker.Sweep(0)
 	if n := topic.Stats().Subscriptions["s"].Backlog; n != 4 {
 		t.Fatalf("%d entries are left at exactly a minute", n)
 	}
-	now = now.Add(time.Second)
+	now.pass(time.Second)
 	k.broker.Sweep(0)
 	st := topic.Stats()
 	for _, name := range []string{"s", "r"} {
@@ -179,20 +186,20 @@ func TestMessagesExpire(t *testing.T) {
 
 // A topic that nobody uses is opened when all in it has expired.
 func TestMessagesOfQuietTopicsExpire(t *testing.T) {
-	now := time.Now()
-	k := newKit(t, func(o *edge.Options) { o.Clock = func() time.Time { return now } })
+	now := &wall{}
+	k := newKit(t, func(o *edge.Options) { o.Clock = now.time })
 	k.rule(own, func(p *edge.Policies) { p.TTL = new(int64(60)) })
 	topic := k.topic("quiet")
 	c, _ := k.subscribe(topic, subscription("s", edge.Shared))
 	p, _ := k.producer(topic, edge.ProducerOptions{})
-	k.publishAll(p, messages(3, func(_ int, m *edge.Message) { m.Facts.Receive = now.UnixMilli() })...)
+	k.publishAll(p, messages(3, func(_ int, m *edge.Message) { m.Facts.Receive = now.time().UnixMilli() })...)
 	p.Close(nil)
 	c.Close()
 	k.broker.Sweep(3 * time.Minute)
 	if len(k.broker.OpenTopics()) != 0 {
 		t.Fatal("the topic is still open")
 	}
-	now = now.Add(time.Hour)
+	now.pass(time.Hour)
 	k.broker.Sweep(0)
 	k.broker.Sweep(0)
 	if n := k.topic("quiet").Stats().Subscriptions["s"].Backlog; n != 0 {
