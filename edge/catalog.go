@@ -12,10 +12,12 @@ import (
 )
 
 // Catalog is what exists besides messages: tenants, namespaces, partition counts,
-// schemas. All of it is in memory, and each change is durable before it is answered.
+// schemas. All but the schemas is in memory, and each change is durable before it is
+// answered.
 type Catalog struct {
-	values Values
-	clock  func() time.Time
+	values  Values
+	looking chan struct{} // semaphore of those who look at schemas
+	clock   func() time.Time
 
 	change sync.Mutex // one change at a time, held over its commit
 
@@ -23,7 +25,6 @@ type Catalog struct {
 	tenants    map[string]Tenant
 	namespaces map[string][]byte
 	parts      map[TopicName]int
-	schemas    map[TopicName][]Schema
 	policies   map[string]*Policies // by namespace, or by a topic's base name
 }
 
@@ -54,9 +55,9 @@ const (
 // loadCatalog reads everything, and makes public/default in a new store.
 func loadCatalog(values Values, clock func() time.Time) (*Catalog, error) {
 	c := &Catalog{
-		values: values, clock: clock,
+		values: values, clock: clock, looking: make(chan struct{}, 1),
 		tenants: map[string]Tenant{}, namespaces: map[string][]byte{},
-		parts: map[TopicName]int{}, schemas: map[TopicName][]Schema{}, policies: map[string]*Policies{},
+		parts: map[TopicName]int{}, policies: map[string]*Policies{},
 	}
 	var bad error
 	err := values.ScanValues("catalog/", func(key string, value []byte) bool {
@@ -91,13 +92,6 @@ func (c *Catalog) load(key string, value []byte) error {
 		}
 	case strings.HasPrefix(key, keyPolicies):
 		err = c.loadPolicies(key[len(keyPolicies):], value)
-	case strings.HasPrefix(key, keySchema):
-		var name TopicName
-		var list []Schema
-		if name, err = ParseTopicName(key[len(keySchema):]); err == nil {
-			err = json.Unmarshal(value, &list)
-			c.schemas[name] = list
-		}
 	}
 	if err != nil {
 		return fmt.Errorf("value %q: %w", key, err)

@@ -41,8 +41,8 @@ func TestTheCatalogOutlivesARestart(t *testing.T) {
 		if n, ok := k.broker.Partitions(k.name("acme/a/parts")); !ok || n != 3 {
 			t.Errorf("%s: %d partitions", step, n)
 		}
-		if got, version, ok := c.Schema(k.name("acme/a/parts-partition-1"), -1); !ok || version != 0 || string(got.Data) != "{}" {
-			t.Errorf("%s: schema %+v, version %d", step, got, version)
+		if got, version, err := c.Schema(ctx, k.name("acme/a/parts-partition-1"), -1); err != nil || version != 0 || string(got.Data) != "{}" {
+			t.Errorf("%s: schema %+v, version %d, %v", step, got, version, err)
 		}
 		if got := k.broker.Names("acme/a"); len(got) != 3 || got[2] != k.name("acme/a/parts-partition-2") {
 			t.Errorf("%s: topics %v", step, got)
@@ -62,7 +62,7 @@ func TestTheCatalogOutlivesARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if v, err := c.PutSchema(ctx, k.name("acme/a/parts"), avro); v != 0 || err != nil {
+	if v, err := k.broker.PutSchema(ctx, k.name("acme/a/parts"), avro, false); v != 0 || err != nil {
 		t.Fatal(v, err)
 	}
 	check("before")

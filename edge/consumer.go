@@ -62,6 +62,7 @@ type SubscribeOptions struct {
 	OutOfOrder    bool  // Key_Shared may reorder a key when it moves
 	Epoch         int64 // consumer epoch, −1 for none
 	Schema        *Schema
+	AnySchema     bool   // takes whatever schema the topic has
 	AutoSubscribe bool   // a missing durable subscription may be made
 	Follow        string // reads only what this other subscription has acknowledged
 }
@@ -70,7 +71,7 @@ type SubscribeOptions struct {
 // *InUseError says that a living peer may hold the seat; ErrUnloaded that the broker
 // has to be asked for the topic again.
 func (t *Topic) Subscribe(ctx context.Context, o SubscribeOptions, r Receiver, peer Peer) (*Consumer, error) {
-	if err := t.checkSubscribe(&o); err != nil {
+	if err := t.checkSubscribe(ctx, &o); err != nil {
 		return nil, err
 	}
 	c := &Consumer{
@@ -93,7 +94,7 @@ func (t *Topic) Subscribe(ctx context.Context, o SubscribeOptions, r Receiver, p
 	}
 }
 
-func (t *Topic) checkSubscribe(o *SubscribeOptions) error {
+func (t *Topic) checkSubscribe(ctx context.Context, o *SubscribeOptions) error {
 	switch {
 	case o.Name == "":
 		return fmt.Errorf("%w: Empty subscription name", ErrNotAllowed)
@@ -108,18 +109,7 @@ func (t *Topic) checkSubscribe(o *SubscribeOptions) error {
 	case o.Kind == KeyShared && o.Sticky && len(o.Ranges) == 0:
 		return fmt.Errorf("%w: Ranges for KeyShared policy must not be empty", ErrSticky)
 	}
-	return t.checkSchema(o.Schema)
-}
-
-// checkSchema compares a consumer's schema with the topic's; a topic without one
-// takes it over when nothing else used the topic before.
-func (t *Topic) checkSchema(s *Schema) error {
-	if s == nil {
-		return nil
-	}
-	base, _ := t.name.Partition()
-	_, err := t.broker.catalog.PutSchema(t.broker.run, base, *s)
-	return err
+	return t.consumerSchema(ctx, o.Schema)
 }
 
 // trySubscribe joins, or returns a channel that closes when another try is worthwhile.

@@ -38,6 +38,7 @@ var (
 	ErrQuotaFail    = errors.New("backlog quota exceeded")
 	ErrLimit        = errors.New("limit reached")
 	ErrSchema       = errors.New("incompatible schema")
+	ErrSchemaForm   = errors.New("invalid schema")
 	ErrUnauthorized = errors.New("not authorized")
 
 	// States that pass.

@@ -28,6 +28,11 @@ type Options struct {
 	Deduplication        bool // by producer name and sequence, on every topic
 	MaxMessageSize       int  // bytes, told to clients and bounding a read
 
+	SchemaRules      SchemaRules    // knows schemas; nil knows only equal ones
+	SchemaStrategy   SchemaStrategy // which schemas may follow which
+	SchemaAutoUpdate bool           // clients may bring new schemas
+	SchemaEnforced   bool           // producers without a schema are refused on topics with one
+
 	UnackedPerConsumer     int // messages, 0 for no limit
 	UnackedPerSubscription int // messages, 0 for no limit
 	FailoverDelay          time.Duration
@@ -57,6 +62,8 @@ func DefaultOptions() Options {
 		Logger:                   slog.New(slog.DiscardHandler),
 		AutoCreate:               true,
 		MaxMessageSize:           5 << 20,
+		SchemaStrategy:           Full,
+		SchemaAutoUpdate:         true,
 		UnackedPerConsumer:       50_000,
 		UnackedPerSubscription:   200_000,
 		FailoverDelay:            time.Second,

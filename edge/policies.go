@@ -30,6 +30,12 @@ type Policies struct {
 	DispatchRate     *DispatchRate `json:"topicDispatchRate,omitempty"`
 	SubscriptionRate *DispatchRate `json:"subscriptionDispatchRate,omitempty"`
 
+	// Schemas (see SchemaPolicy). The older strategy is a namespace's; both are names.
+	SchemaStrategy           *string `json:"schema_compatibility_strategy,omitempty"`
+	SchemaAutoUpdateStrategy *string `json:"schema_auto_update_compatibility_strategy,omitempty"`
+	SchemaAutoUpdate         *bool   `json:"is_allow_auto_update_schema,omitempty"` // of a namespace
+	SchemaEnforced           *bool   `json:"schema_validation_enforced,omitempty"`
+
 	// Of a namespace: what comes into being by itself.
 	AutoTopics        *AutoTopics        `json:"autoTopicCreationOverride,omitempty"`
 	AutoSubscriptions *AutoSubscriptions `json:"autoSubscriptionCreationOverride,omitempty"`
@@ -109,6 +115,9 @@ func (p *Policies) over(wide *Policies) *Policies {
 	m.PublishRate = cmp.Or(p.PublishRate, wide.PublishRate)
 	m.DispatchRate = cmp.Or(p.DispatchRate, wide.DispatchRate)
 	m.SubscriptionRate = cmp.Or(p.SubscriptionRate, wide.SubscriptionRate)
+	m.SchemaStrategy = cmp.Or(p.SchemaStrategy, wide.SchemaStrategy)
+	m.SchemaAutoUpdateStrategy = wide.SchemaAutoUpdateStrategy
+	m.SchemaAutoUpdate, m.SchemaEnforced = wide.SchemaAutoUpdate, cmp.Or(p.SchemaEnforced, wide.SchemaEnforced)
 	m.AutoTopics, m.AutoSubscriptions = wide.AutoTopics, wide.AutoSubscriptions
 	return &m
 }

@@ -122,13 +122,9 @@ func (t *Topic) openLocked() error {
 
 // prepareProducer stores what has to exist before the producer does.
 func (t *Topic) prepareProducer(ctx context.Context, p *Producer) error {
-	if p.opts.Schema != nil {
-		base, _ := t.name.Partition()
-		v, err := t.broker.catalog.PutSchema(ctx, base, *p.opts.Schema)
-		if err != nil {
-			return err
-		}
-		p.schema = v
+	var err error
+	if p.schema, err = t.producerSchema(ctx, p.opts.Schema); err != nil {
+		return err
 	}
 	if sub := p.opts.InitialSubscription; sub != "" && t.name.IsPersistent() {
 		return t.initialSubscription(ctx, sub)

@@ -17,69 +17,130 @@ type Schema struct {
 	Deleted    bool              `json:"deleted,omitempty"` // this version is a deletion
 }
 
-// Bounds of schemas, which are held in memory.
+// Bounds of schemas. They are in the store and not in memory; a topic's are read, and
+// written, together.
 const (
-	maxSchemaVersions = 100
-	maxSchemaBytes    = 256 << 10 // all versions of a topic together, so that they fit one value
+	maxSchemaVersions   = 100
+	maxSchemaBytes      = 128 << 10 // of one definition with its properties
+	maxSchemasOfOne     = 512 << 10 // all versions of a topic as stored: half of what a value may have
+	maxSchemaProperties = 100
 )
 
 func (s *Schema) same(o *Schema) bool {
 	return s.Type == o.Type && bytes.Equal(s.Data, o.Data)
 }
 
-// Schema returns a version of a topic's schema, the latest for −1. A deletion counts
-// as a version, and false is returned where it is asked for as the latest.
-func (c *Catalog) Schema(base TopicName, version int64) (Schema, int64, bool) {
-	base, _ = base.Partition()
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	list := c.schemas[base]
-	if version < 0 {
-		version = int64(len(list)) - 1
+// bounded says what of a schema is too large.
+func (s *Schema) bounded() error {
+	size := len(s.Data)
+	for k, v := range s.Properties {
+		size += len(k) + len(v)
 	}
-	if version < 0 || version >= int64(len(list)) || list[version].Deleted {
-		return Schema{}, version, false
+	if size > maxSchemaBytes || len(s.Properties) > maxSchemaProperties {
+		return fmt.Errorf("%w: a schema has at most %d bytes and %d properties", ErrSchemaForm, maxSchemaBytes, maxSchemaProperties)
 	}
-	return list[version], version, true
+	return nil
 }
 
-// PutSchema returns the version of a schema, which it appends on a topic that has
-// none, or whose schema was deleted. One that differs from what the topic has is refused with ErrSchema. It may wait.
-func (c *Catalog) PutSchema(ctx context.Context, base TopicName, s Schema) (int64, error) {
-	base, _ = base.Partition()
-	if len(s.Data) > maxSchemaBytes/2 {
-		return 0, fmt.Errorf("%w: schema of %d bytes", ErrLimit, len(s.Data))
+// lookAtSchemas hands out all versions of a topic's schema, deletions among them, and the
+// time to judge them, to one at a time: lists and what is parsed of them are large.
+func (c *Catalog) lookAtSchemas(ctx context.Context, name TopicName, look func(list []Schema) error) error {
+	select {
+	case c.looking <- struct{}{}:
+		defer func() { <-c.looking }()
+	case <-ctx.Done():
+		return fmt.Errorf("look at schemas of %s: %w", name, ctx.Err())
 	}
-	c.change.Lock()
-	defer c.change.Unlock()
-	c.mu.RLock()
-	list := c.schemas[base]
-	c.mu.RUnlock()
-	for v := len(list) - 1; v >= 0 && !list[v].Deleted; v-- {
-		if list[v].same(&s) {
-			return int64(v), nil
+	base, _ := name.Partition()
+	list, err := c.readSchemas(base)
+	if err != nil {
+		return err
+	}
+	return look(list)
+}
+
+// readSchemas asks the store.
+func (c *Catalog) readSchemas(base TopicName) (list []Schema, err error) {
+	key := keySchema + base.String()
+	var bad error
+	err = c.values.ScanValues(key, func(found string, value []byte) bool {
+		if found == key { // else a longer name: this one has nothing
+			bad = json.Unmarshal(value, &list)
 		}
+		return false
+	})
+	if err == nil && bad != nil {
+		err = bad
 	}
-	if n := len(list); n > 0 && !list[n-1].Deleted {
-		return 0, fmt.Errorf("%w: it differs from version %d of %s", ErrSchema, n-1, base)
+	if err != nil {
+		return nil, fmt.Errorf("%w: read schemas of %s: %w", ErrStorage, base, err)
 	}
-	s.Created = c.clock().UnixMilli()
-	return c.appendSchema(ctx, base, list, s)
+	return list, nil
+}
+
+// alive are the versions behind the last deletion, the first of which has number first.
+func alive(list []Schema) (live []Schema, first int64) {
+	n := len(list)
+	for n > 0 && !list[n-1].Deleted {
+		n--
+	}
+	return list[n:], int64(n)
+}
+
+// Schema returns a version of a topic's schema, the latest for −1, and its number. A
+// deletion is a version too, and only found as the latest. ErrSchemaNotFound if there is
+// none. It may wait.
+func (c *Catalog) Schema(ctx context.Context, name TopicName, version int64) (s Schema, at int64, err error) {
+	err = c.lookAtSchemas(ctx, name, func(list []Schema) error {
+		latest := int64(len(list)) - 1
+		if at = version; version < 0 {
+			at = latest
+		}
+		if at < 0 || at > latest || version >= 0 && list[at].Deleted {
+			return fmt.Errorf("%w: %s", ErrSchemaNotFound, name)
+		}
+		s = list[at]
+		return nil
+	})
+	return s, at, err
+}
+
+// SchemaHistory returns the versions since the last deletion, oldest first, and the number
+// of the first. It may wait.
+func (c *Catalog) SchemaHistory(ctx context.Context, name TopicName) (live []Schema, first int64, err error) {
+	err = c.lookAtSchemas(ctx, name, func(list []Schema) error {
+		live, first = alive(list)
+		return nil
+	})
+	return live, first, err
 }
 
 // DeleteSchema ends a topic's schema; the count of versions goes on. It returns the
-// number of the deletion's own version, 0 where there was nothing. It may wait.
+// number of the deletion's own version. It may wait.
 func (c *Catalog) DeleteSchema(ctx context.Context, base TopicName) (int64, error) {
 	base, _ = base.Partition()
 	c.change.Lock()
 	defer c.change.Unlock()
-	c.mu.RLock()
-	list := c.schemas[base]
-	c.mu.RUnlock()
+	list, err := c.readSchemas(base)
+	if err != nil {
+		return 0, err
+	}
 	if n := len(list); n > 0 && list[n-1].Deleted {
 		return int64(n) - 1, nil
 	}
-	return c.appendSchema(ctx, base, list, Schema{Deleted: true, Created: c.clock().UnixMilli()})
+	return c.appendSchema(ctx, base, list, Schema{Deleted: true})
+}
+
+// addSchema appends a version if the topic still has so many; else it returns false.
+func (c *Catalog) addSchema(ctx context.Context, base TopicName, s Schema, have int) (version int64, ok bool, err error) {
+	c.change.Lock()
+	defer c.change.Unlock()
+	list, err := c.readSchemas(base)
+	if err != nil || len(list) != have {
+		return 0, false, err
+	}
+	version, err = c.appendSchema(ctx, base, list, s)
+	return version, true, err
 }
 
 // appendSchema adds a version. c.change is held.
@@ -87,16 +148,15 @@ func (c *Catalog) appendSchema(ctx context.Context, base TopicName, list []Schem
 	if len(list) >= maxSchemaVersions {
 		return 0, fmt.Errorf("%w: topic %s has %d schema versions", ErrLimit, base, len(list))
 	}
-	list = append(list[:len(list):len(list)], s)
-	raw, err := json.Marshal(list)
+	s.Created = c.clock().UnixMilli()
+	raw, err := json.Marshal(append(list, s))
 	if err != nil {
 		return 0, err
 	}
-	if len(raw) > 2*maxSchemaBytes {
+	if len(raw) > maxSchemasOfOne {
 		return 0, fmt.Errorf("%w: schemas of topic %s take %d bytes", ErrLimit, base, len(raw))
 	}
-	err = c.put(ctx, keySchema+base.String(), raw, func() { c.schemas[base] = list })
-	return int64(len(list)) - 1, err
+	return int64(len(list)), c.put(ctx, keySchema+base.String(), raw, func() {})
 }
 
 // ForgetSchemas drops a topic's schemas and their count, as deleting the topic does:
@@ -105,11 +165,8 @@ func (c *Catalog) ForgetSchemas(ctx context.Context, base TopicName) error {
 	base, _ = base.Partition()
 	c.change.Lock()
 	defer c.change.Unlock()
-	c.mu.RLock()
-	_, ok := c.schemas[base]
-	c.mu.RUnlock()
-	if !ok {
+	if list, err := c.readSchemas(base); err == nil && len(list) == 0 {
 		return nil
 	}
-	return c.put(ctx, keySchema+base.String(), nil, func() { delete(c.schemas, base) })
+	return c.put(ctx, keySchema+base.String(), nil, func() {})
 }

@@ -110,7 +110,7 @@ func (t *Topic) Subscriptions() []string {
 // position, Earliest and Latest understood. It may wait. ErrExists if it is there.
 func (t *Topic) CreateSubscription(ctx context.Context, name string, at Position) error {
 	o := SubscribeOptions{Name: name, Durable: true, AutoSubscribe: true}
-	if err := t.checkSubscribe(&o); err != nil {
+	if err := t.checkSubscribe(ctx, &o); err != nil {
 		return err
 	}
 	t.mu.Lock()

@@ -16,12 +16,13 @@ const module = "wayside"
 // arrows says which of our packages each package may import. A package that is not
 // listed may not exist.
 var arrows = map[string][]string{
-	"cmd/wayside":   {"configs", "boltstore", "edge", "edge/admin", "edge/pulsar", "uplink", "wire"},
+	"cmd/wayside":   {"configs", "boltstore", "edge", "edge/admin", "edge/pulsar", "edge/schema", "uplink", "wire"},
 	"configs":       {},
 	"edge":          {},
 	"edge/pulsar":   {"edge", "wire", "wire/pulsarpb"}, // the messages that wire decodes and encodes
 	"edge/admin":    {"edge", "wire"},
 	"edge/edgetest": {"edge"},
+	"edge/schema":   {"edge"},
 	"wire":          {"wire/pulsarpb"},
 	"wire/pulsarpb": {},
 	"wire/wiretest": {"wire", "wire/pulsarpb"},
@@ -31,7 +32,7 @@ var arrows = map[string][]string{
 
 // testArrows is what tests of a package may import beyond its own arrows: doubles, and
 // the parts needed to put a whole broker together.
-var testArrows = []string{"edge", "wire", "wire/pulsarpb", "edge/edgetest", "wire/wiretest", "boltstore", "edge/pulsar", "edge/admin", "uplink"}
+var testArrows = []string{"edge", "wire", "wire/pulsarpb", "edge/edgetest", "edge/schema", "wire/wiretest", "boltstore", "edge/pulsar", "edge/admin", "uplink"}
 
 // outside says which packages alone may import something of others, by prefix.
 var outside = map[string][]string{
@@ -42,8 +43,9 @@ var outside = map[string][]string{
 	"gopkg.in/yaml.v3":                   {"cmd/wayside"},
 	"net/http":                           {"edge/admin", "cmd/wayside"},
 	"flag":                               {},
-	"google.golang.org/protobuf":         {"wire", "wire/pulsarpb", "wire/wiretest", "edge/pulsar", "uplink"},
+	"google.golang.org/protobuf":         {"edge/schema", "wire", "wire/pulsarpb", "wire/wiretest", "edge/pulsar", "uplink"},
 	"github.com/klauspost/compress":      {"wire"},
+	"github.com/twmb/avro":               {"edge/schema"},
 	"github.com/pierrec/lz4":             {"wire"},
 }
 

@@ -50,6 +50,7 @@ var verdicts = []verdict{
 	{edge.ErrQuotaHold, http.StatusInsufficientStorage, "Backlog quota is exceeded"},
 	{edge.ErrQuotaFail, http.StatusInsufficientStorage, "Backlog quota is exceeded"},
 	{edge.ErrLimit, http.StatusPreconditionFailed, "A limit of this broker is reached"},
+	{edge.ErrSchemaForm, http.StatusUnprocessableEntity, "Schema is invalid"},
 	{edge.ErrSchema, http.StatusConflict, "Schema is incompatible with the one that the topic has"},
 	{edge.ErrUnauthorized, http.StatusForbidden, "Not authorized"},
 

@@ -1,10 +1,10 @@
 package admin
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"wayside/edge"
 )
@@ -18,41 +18,14 @@ func (s *Server) schemaRoutes() {
 	s.handle("GET"+topic+"/schema", s.getSchema)
 	s.handle("GET"+topic+"/schema/{version}", s.getSchema)
 	s.handle("GET"+topic+"/schemas", s.listSchemas)
+	s.handle("GET"+topic+"/metadata", s.schemaMetadata)
 	s.handle("POST"+topic+"/schema", s.postSchema)
 	s.handle("DELETE"+topic+"/schema", s.deleteSchema)
 	s.handle("POST"+topic+"/version", s.schemaVersion)
 	s.handle("POST"+topic+"/compatibility", s.schemaCompatibility)
 }
 
-// schemaTypes are the names of Schema.Type by its number (protocol 6.4). BYTES, which
-// clients upload, has NONE's number and reads back as NONE.
-var schemaTypes = []string{
-	"NONE", "STRING", "JSON", "PROTOBUF", "AVRO", "BOOLEAN", "INT8", "INT16", "INT32", "INT64",
-	"FLOAT", "DOUBLE", "DATE", "TIME", "TIMESTAMP", "KEY_VALUE", "INSTANT", "LOCAL_DATE",
-	"LOCAL_TIME", "LOCAL_DATE_TIME", "PROTOBUF_NATIVE", "AUTO_CONSUME",
-}
-
 const keyValue = "KEY_VALUE"
-
-func typeName(n int32) string {
-	if n < 0 || int(n) >= len(schemaTypes) {
-		return "NONE"
-	}
-	return schemaTypes[n]
-}
-
-// typeNumber knows what can be uploaded: AUTO_CONSUME is a client's own affair.
-func typeNumber(name string) (int32, bool) {
-	if name == "BYTES" {
-		return 0, true
-	}
-	for n, known := range schemaTypes[:len(schemaTypes)-1] {
-		if known == name {
-			return int32(n), true
-		}
-	}
-	return 0, false
-}
 
 // schemaData is a schema version as it is read.
 type schemaData struct {
@@ -66,7 +39,7 @@ type schemaData struct {
 func dataOf(schema edge.Schema, version int64) schemaData {
 	d := schemaData{
 		Version:    version,
-		Type:       typeName(schema.Type),
+		Type:       edge.SchemaTypeName(schema.Type),
 		Timestamp:  schema.Created,
 		Data:       string(schema.Data),
 		Properties: schema.Properties,
@@ -98,28 +71,14 @@ func (s *Server) getSchema(r *http.Request) (any, error) {
 			return nil, edge.ErrSchemaNotFound
 		}
 	}
-	schema, version, ok := s.broker.Catalog().Schema(name, version)
-	if !ok {
-		return nil, edge.ErrSchemaNotFound
+	schema, version, err := s.broker.Catalog().Schema(r.Context(), name, version)
+	if err == nil && schema.Deleted {
+		err = edge.ErrSchemaNotFound
+	}
+	if err != nil {
+		return nil, err
 	}
 	return dataOf(schema, version), nil
-}
-
-// living visits the versions since the last deletion, in order.
-func (s *Server) living(name edge.TopicName, visit func(edge.Schema, int64)) {
-	_, last, _ := s.broker.Catalog().Schema(name, -1)
-	first := last + 1
-	for first > 0 {
-		if _, _, ok := s.broker.Catalog().Schema(name, first-1); !ok {
-			break
-		}
-		first--
-	}
-	for v := first; v <= last; v++ {
-		if schema, _, ok := s.broker.Catalog().Schema(name, v); ok {
-			visit(schema, v)
-		}
-	}
 }
 
 // listSchemas tells all versions since the last deletion, as Pulsar does.
@@ -128,10 +87,45 @@ func (s *Server) listSchemas(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	live, first, err := s.broker.Catalog().SchemaHistory(r.Context(), name)
+	if err != nil {
+		return nil, err
+	}
 	all := struct {
 		Responses []schemaData `json:"getSchemaResponses"`
 	}{[]schemaData{}}
-	s.living(name, func(schema edge.Schema, v int64) { all.Responses = append(all.Responses, dataOf(schema, v)) })
+	for i, schema := range live {
+		all.Responses = append(all.Responses, dataOf(schema, first+int64(i)))
+	}
+	return all, nil
+}
+
+// schemaPlace says where a version is stored. Here all of a topic's are in one place.
+type schemaPlace struct {
+	Ledger  int64 `json:"ledgerId"`
+	Entry   int64 `json:"entryId"`
+	Version int64 `json:"version"`
+}
+
+func (s *Server) schemaMetadata(r *http.Request) (any, error) {
+	name, err := schemaTopic(r)
+	if err != nil {
+		return nil, err
+	}
+	_, last, err := s.broker.Catalog().Schema(r.Context(), name, -1)
+	switch {
+	case errors.Is(err, edge.ErrSchemaNotFound):
+		return empty{}, nil
+	case err != nil:
+		return nil, err
+	}
+	all := struct {
+		Info  schemaPlace   `json:"info"`
+		Index []schemaPlace `json:"index"`
+	}{Info: schemaPlace{0, last, last}}
+	for v := range last + 1 {
+		all.Index = append(all.Index, schemaPlace{0, v, v})
+	}
 	return all, nil
 }
 
@@ -142,8 +136,7 @@ type upload struct {
 	Properties map[string]string `json:"properties"`
 }
 
-// schemaIn reads an upload. Definitions that are JSON have to be, at least; whether
-// they make sense is not looked at here.
+// schemaIn reads an upload.
 func schemaIn(r *http.Request, name edge.TopicName) (edge.Schema, error) {
 	var up upload
 	present, err := body(r, &up)
@@ -153,7 +146,7 @@ func schemaIn(r *http.Request, name edge.TopicName) (edge.Schema, error) {
 	case !present || up.Schema == nil || up.Type == "":
 		return edge.Schema{}, refuse(http.StatusBadRequest, "A schema has type, schema and properties")
 	}
-	number, ok := typeNumber(up.Type)
+	number, ok := edge.SchemaTypeNumber(up.Type)
 	if !ok {
 		return edge.Schema{}, refuse(http.StatusUnprocessableEntity, "Unknown schema type %s", up.Type)
 	}
@@ -163,14 +156,10 @@ func schemaIn(r *http.Request, name edge.TopicName) (edge.Schema, error) {
 		Data:       []byte(*up.Schema),
 		Properties: up.Properties,
 	}
-	switch up.Type {
-	case "JSON", "AVRO", "PROTOBUF", "PROTOBUF_NATIVE":
-		ok = json.Valid(schema.Data)
-	case keyValue:
-		schema.Data, ok = joined(*up.Schema)
-	}
-	if !ok {
-		return edge.Schema{}, refuse(http.StatusUnprocessableEntity, "Invalid schema definition data for %s schema", up.Type)
+	if up.Type == keyValue {
+		if schema.Data, ok = joined(*up.Schema); !ok {
+			return edge.Schema{}, refuse(http.StatusUnprocessableEntity, "Invalid schema definition data for %s schema", up.Type)
+		}
 	}
 	return schema, nil
 }
@@ -192,9 +181,9 @@ func (s *Server) postSchema(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.broker.Catalog().PutSchema(r.Context(), name, schema)
+	v, err := s.broker.PutSchema(r.Context(), name, schema, true)
 	if err != nil {
-		return nil, err
+		return nil, ofSchema(err)
 	}
 	return struct {
 		Version version `json:"version"`
@@ -228,34 +217,34 @@ func (s *Server) schemaVersion(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return version{s.versionOf(name, &schema)}, nil
+	v, err := s.broker.SchemaVersion(r.Context(), name, &schema)
+	return version{v}, err
 }
 
-// versionOf is the version of an equal schema, −1 for none.
-func (s *Server) versionOf(name edge.TopicName, schema *edge.Schema) int64 {
-	found := int64(-1)
-	s.living(name, func(have edge.Schema, v int64) {
-		if have.Type == schema.Type && bytes.Equal(have.Data, schema.Data) {
-			found = v
-		}
-	})
-	return found
-}
-
-// schemaCompatibility says whether an upload would be taken, with 202 as Pulsar does: the
-// first schema is, and one that the topic has.
+// schemaCompatibility says whether an upload would be taken, with 202 as Pulsar does. One
+// that would not is no failure here, while Pulsar answers 500.
 func (s *Server) schemaCompatibility(r *http.Request) (any, error) {
 	name, err := schemaTopic(r)
 	if err != nil {
 		return nil, err
 	}
 	schema, err := schemaIn(r, name)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.broker.MayPutSchema(r.Context(), name, &schema)
 	}
-	_, _, exists := s.broker.Catalog().Schema(name, -1)
+	if err != nil && !errors.Is(err, edge.ErrSchema) {
+		return nil, ofSchema(err)
+	}
 	return withStatus{http.StatusAccepted, struct {
 		Strategy   string `json:"schemaCompatibilityStrategy"`
 		Compatible bool   `json:"compatibility"`
-	}{"FULL", !exists || s.versionOf(name, &schema) >= 0}}, nil
+	}{s.broker.SchemaPolicy(name).Strategy.String(), err == nil}}, nil
+}
+
+// ofSchema tells what the core found wrong with a schema.
+func ofSchema(err error) error {
+	for _, sentinel := range []error{edge.ErrSchemaForm, edge.ErrSchema} {
+		err = reworded(err, sentinel, "%s", strings.TrimPrefix(err.Error(), sentinel.Error()+": "))
+	}
+	return err
 }

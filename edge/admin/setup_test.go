@@ -9,6 +9,7 @@ import (
 
 	"wayside/edge"
 	"wayside/edge/edgetest"
+	"wayside/edge/schema"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,6 +20,7 @@ func newServer(t testing.TB, change ...func(*Options, *edge.Options)) (*Server, 
 	t.Helper()
 	store := edgetest.NewMemStore()
 	o, eo := DefaultOptions(), edge.DefaultOptions()
+	eo.SchemaRules = schema.Rules{}
 	for _, c := range change {
 		c(&o, &eo)
 	}

@@ -48,6 +48,7 @@ func faults() []fault {
 		{edge.ErrQuotaHold, pulsarpb.ServerError_ProducerBlockedQuotaExceededError, "Cannot create producer on topic with backlog quota exceeded", false},
 		{edge.ErrQuotaFail, pulsarpb.ServerError_ProducerBlockedQuotaExceededException, "Cannot create producer on topic with backlog quota exceeded", false},
 		{edge.ErrLimit, pulsarpb.ServerError_NotAllowedError, "A limit is reached", true},
+		{edge.ErrSchemaForm, pulsarpb.ServerError_IncompatibleSchema, "Invalid schema", true},
 		{edge.ErrSchema, pulsarpb.ServerError_IncompatibleSchema, "Incompatible schema", true},
 		{edge.ErrUnauthorized, pulsarpb.ServerError_AuthorizationError, "Client is not authorized", true},
 		{edge.ErrUnloaded, pulsarpb.ServerError_ServiceNotReady, "Topic is temporarily unavailable", false},

@@ -17,6 +17,7 @@ import (
 
 	"wayside/edge"
 	"wayside/edge/edgetest"
+	"wayside/edge/schema"
 	"wayside/wire"
 	"wayside/wire/pulsarpb"
 	"wayside/wire/wiretest"
@@ -67,6 +68,7 @@ func newRig(t *testing.T, tweaks ...tweak) *rig {
 	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	r := &rig{t: t, store: edgetest.NewMemStore(), log: &logged{}}
 	bo, so := edge.DefaultOptions(), DefaultOptions()
+	bo.SchemaRules = schema.Rules{}
 	bo.FailoverDelay = time.Millisecond
 	bo.Budget = edge.NewBudget(32 << 20)
 	so.Logger = slog.New(slog.NewTextHandler(r.log, nil))

@@ -16,6 +16,7 @@ package pulsar
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -26,15 +27,19 @@ import (
 
 func (s *session) handleGetSchema(c *pulsarpb.BaseCommand) error {
 	m := c.GetGetSchema()
-	found, version, err := s.findSchema(m)
+	return s.request(func(ctx context.Context) { s.getSchema(ctx, m) })
+}
+
+func (s *session) getSchema(ctx context.Context, m *pulsarpb.CommandGetSchema) {
+	var memory edge.Grant
+	found, version, err := s.findSchema(ctx, m)
+	if err == nil { // as a command, and as a frame
+		memory, err = s.srv.broker.Budget().Take(ctx, edge.ShareRead, int64(2*schemaBytes(found)))
+	}
 	if err != nil {
 		code, text := s.tell(err)
 		s.out.reply(&pulsarpb.CommandGetSchemaResponse{RequestId: m.RequestId, ErrorCode: &code, ErrorMessage: &text})
-		return nil
-	}
-	memory, err := s.takeRoom(2 * schemaBytes(found)) // as a command, and as a frame
-	if err != nil {
-		return err
+		return
 	}
 	s.out.replyLarge(&pulsarpb.CommandGetSchemaResponse{
 		RequestId: m.RequestId, SchemaVersion: versionBytes(version),
@@ -45,11 +50,10 @@ func (s *session) handleGetSchema(c *pulsarpb.BaseCommand) error {
 			Properties: keyValues(found.Properties),
 		},
 	}, memory)
-	return nil
 }
 
 // findSchema returns the schema that is asked for, named after its topic.
-func (s *session) findSchema(m *pulsarpb.CommandGetSchema) (found edge.Schema, version int64, err error) {
+func (s *session) findSchema(ctx context.Context, m *pulsarpb.CommandGetSchema) (found edge.Schema, version int64, err error) {
 	name, err := edge.ParseTopicName(m.GetTopic())
 	if err != nil {
 		return found, 0, err
@@ -64,9 +68,12 @@ func (s *session) findSchema(m *pulsarpb.CommandGetSchema) (found edge.Schema, v
 		}
 	}
 	base, _ := name.Partition()
-	found, version, ok := s.srv.broker.Catalog().Schema(base, asked)
-	if !ok && (asked >= 0 || version < 0) {
+	found, version, err = s.srv.broker.Catalog().Schema(ctx, base, asked)
+	switch {
+	case errors.Is(err, edge.ErrSchemaNotFound):
 		return found, 0, fmt.Errorf("%w: Topic not found or no-schema %s", edge.ErrSchemaNotFound, name)
+	case err != nil:
+		return found, 0, err
 	}
 	found.Name = base.NamespaceName() + "/" + base.Local
 	return found, version, nil
@@ -121,7 +128,7 @@ func (s *session) putSchema(ctx context.Context, name edge.TopicName, m *pulsarp
 	if schema == nil || err != nil {
 		return -1, err
 	}
-	return s.srv.broker.Catalog().PutSchema(ctx, base, *schema)
+	return s.srv.broker.PutSchema(ctx, base, *schema, false)
 }
 
 func (s *session) answerPutSchema(request uint64, version int64, err error) {

@@ -30,16 +30,16 @@ func TestSchemas(t *testing.T) {
 	put(schemaOf(pulsarpb.Schema_String, ""), `error_code:TopicNotFound error_message:"Topic not found persistent://public/default/schemas"`)
 
 	m := producerCmd("schemas", 1, 1)
-	m.Schema = schemaOf(pulsarpb.Schema_Json, `{"type":"record"}`)
+	m.Schema = schemaOf(pulsarpb.Schema_Json, `{"type":"record","name":"R","fields":[]}`)
 	c.say(m)
 	c.hear(`PRODUCER_SUCCESS {request_id:1 producer_name:"standalone-0-0" last_sequence_id:-1 schema_version:"\x00\x00\x00\x00\x00\x00\x00\x00" producer_ready:true}`)
-	const zero = `schema {name:"public/default/schemas" schema_data:"{\"type\":\"record\"}" type:Json} schema_version:"\x00\x00\x00\x00\x00\x00\x00\x00"`
+	const zero = `schema {name:"public/default/schemas" schema_data:"{\"type\":\"record\",\"name\":\"R\",\"fields\":[]}" type:Json} schema_version:"\x00\x00\x00\x00\x00\x00\x00\x00"`
 	get(nil, zero)
 	get([]byte{0, 0, 0, 0, 0, 0, 0, 0}, zero)
 	get([]byte{}, `error_code:IncompatibleSchema error_message:"Empty schema version"`)
 	get([]byte{0, 0, 0, 0, 0, 0, 0, 7}, `error_code:TopicNotFound error_message:"Topic not found or no-schema *"`)
 	get([]byte{1}, `error_code:TopicNotFound error_message:"*"`)
-	put(schemaOf(pulsarpb.Schema_Json, `{"type":"record"}`), `schema_version:"\x00\x00\x00\x00\x00\x00\x00\x00"`)
+	put(schemaOf(pulsarpb.Schema_Json, `{"type":"record","name":"R","fields":[]}`), `schema_version:"\x00\x00\x00\x00\x00\x00\x00\x00"`)
 	put(schemaOf(pulsarpb.Schema_None, ""), `schema_version:""`)
 	put(schemaOf(pulsarpb.Schema_String, ""), `error_code:IncompatibleSchema error_message:"*"`)
 	put(schemaOf(pulsarpb.Schema_AutoConsume, ""), `error_code:IncompatibleSchema error_message:"Schema AUTO_CONSUME is a client-side schema type"`)

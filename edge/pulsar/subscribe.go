@@ -131,6 +131,7 @@ func subscribeOptions(m *pulsarpb.CommandSubscribe) (edge.TopicName, edge.Subscr
 		return name, o, err
 	}
 	o.Schema = consumerSchema(m.GetSchema(), name)
+	o.AnySchema = m.GetSchema().GetType() == pulsarpb.Schema_AutoConsume
 	return name, o, nil
 }
 
