@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -29,7 +30,8 @@ type shareState struct {
 	mu      sync.Mutex
 	limit   int64
 	used    int64
-	waiting []*waiter // first come, first served
+	large   int64     // of used, what large grants hold
+	waiting []*waiter // first come, first served; but see admit
 }
 
 type waiter struct {
@@ -52,6 +54,7 @@ func NewBudget(limit int64) *Budget {
 type Grant struct {
 	share *shareState
 	n     int64
+	large bool // taken as more than a quarter of the share
 }
 
 // Bytes is what the grant holds.
@@ -60,7 +63,7 @@ func (g Grant) Bytes() int64 { return g.n }
 // Release gives the memory back. It is called once for each grant.
 func (g Grant) Release() {
 	if g.share != nil && g.n > 0 {
-		g.share.give(g.n)
+		g.share.give(g.n, g.large)
 	}
 }
 
@@ -73,7 +76,7 @@ func (g *Grant) Split(n int64) Grant {
 	}
 	g.raise(n)
 	g.n -= n
-	return Grant{share: g.share, n: n}
+	return Grant{g.share, n, g.large}
 }
 
 // raise makes the grant as large as what is there already: the share is overdrawn by
@@ -83,43 +86,42 @@ func (g *Grant) raise(n int64) {
 		return
 	}
 	g.share.mu.Lock()
-	g.share.used += n - g.n
+	g.share.add(n-g.n, g.large)
 	g.share.mu.Unlock()
 	g.n = n
 }
 
 // Take waits until n bytes of the share are free and takes them. A wish larger than
 // the whole share is granted when the share is unused, so that the largest message
-// still passes a small broker.
+// still passes a small broker. Large ones, of more than a quarter, leave a quarter to
+// others, and do not keep those from it that come behind.
 func (b *Budget) Take(ctx context.Context, s Share, n int64) (Grant, error) {
 	st := &b.share[s]
 	st.mu.Lock()
-	if len(st.waiting) == 0 && st.fits(n) {
-		st.used += n
-		st.mu.Unlock()
-		return Grant{st, n}, nil
+	if st.next(n) {
+		defer st.mu.Unlock()
+		return st.take(n), nil
 	}
 	w := &waiter{n: n, ready: make(chan struct{})}
 	st.waiting = append(st.waiting, w)
 	st.mu.Unlock()
 	select {
 	case <-w.ready:
-		return Grant{st, n}, nil
+		return Grant{st, n, st.isLarge(n)}, nil
 	case <-ctx.Done():
 		return Grant{}, st.abandon(w, ctx.Err())
 	}
 }
 
-// TryTake takes n bytes if they are free now and nobody waits for them.
+// TryTake takes n bytes if they are free now and nobody waits for them, as Take sees it.
 func (b *Budget) TryTake(s Share, n int64) (Grant, bool) {
 	st := &b.share[s]
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if len(st.waiting) > 0 || !st.fits(n) {
+	if !st.next(n) {
 		return Grant{}, false
 	}
-	st.used += n
-	return Grant{st, n}, true
+	return st.take(n), true
 }
 
 // Contended reports whether somebody waits for the share. Whoever holds some of it
@@ -139,22 +141,67 @@ func (b *Budget) Usage(s Share) (used, limit int64) {
 	return st.used, st.limit
 }
 
-func (st *shareState) fits(n int64) bool { return st.used+n <= st.limit || st.used == 0 }
+func (st *shareState) isLarge(n int64) bool { return n > st.limit/4 }
 
-func (st *shareState) give(n int64) {
+func (st *shareState) fits(n int64) bool {
+	if st.isLarge(n) && st.used > 0 {
+		return st.used+n <= st.limit/4*3
+	}
+	return st.used+n <= st.limit || st.used == 0
+}
+
+// next reports whether a wish is the next to be granted, and fits.
+func (st *shareState) next(n int64) bool {
+	for _, w := range st.waiting {
+		if st.isLarge(n) || !st.passable(w) {
+			return false
+		}
+	}
+	return st.fits(n)
+}
+
+// passable reports whether small wishes may pass one that waits: a large one while
+// another large one is held. Where it is slow to come back, others would wait for
+// nothing; when it has, what is large and first in line is waited for.
+func (st *shareState) passable(w *waiter) bool { return st.large > 0 && st.isLarge(w.n) }
+
+func (st *shareState) take(n int64) Grant {
+	g := Grant{st, n, st.isLarge(n)}
+	st.add(n, g.large)
+	return g
+}
+
+// add counts n bytes more, or less, as taken.
+func (st *shareState) add(n int64, large bool) {
+	st.used += n
+	if large {
+		st.large += n
+	}
+}
+
+func (st *shareState) give(n int64, large bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.used -= n
+	st.add(-n, large)
 	st.admit()
 }
 
-// admit wakes those at the head of the line that fit. The lock is held.
+// admit wakes those first in line that fit, and small ones behind large ones that may be
+// passed. The lock is held.
 func (st *shareState) admit() {
-	for len(st.waiting) > 0 && st.fits(st.waiting[0].n) {
-		w := st.waiting[0]
-		st.waiting = st.waiting[1:]
-		st.used += w.n
-		close(w.ready)
+	passed := 0
+	for passed < len(st.waiting) {
+		w := st.waiting[passed]
+		switch {
+		case st.fits(w.n) && (passed == 0 || !st.isLarge(w.n)):
+			st.waiting = slices.Delete(st.waiting, passed, passed+1)
+			st.take(w.n)
+			close(w.ready)
+		case st.passable(w):
+			passed++
+		default:
+			return
+		}
 	}
 }
 
@@ -169,7 +216,7 @@ func (st *shareState) abandon(w *waiter, cause error) error {
 			return fmt.Errorf("wait for memory: %w", cause)
 		}
 	}
-	st.used -= w.n
+	st.add(-w.n, st.isLarge(w.n))
 	st.admit()
 	return fmt.Errorf("wait for memory: %w", cause)
 }
@@ -179,6 +226,16 @@ func (g *Grant) Join(o Grant) {
 	if g.share == nil {
 		*g = o
 		return
+	}
+	if o.share != nil && g.large != o.large { // together they count as large
+		small := g
+		if g.large {
+			small = &o
+		}
+		g.share.mu.Lock()
+		g.share.large += small.n
+		g.share.mu.Unlock()
+		g.large = true
 	}
 	g.n += o.n
 }

@@ -90,7 +90,10 @@ func TestGrantSplit(t *testing.T) {
 func TestBudgetFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(5600)
-		held := mustTake(t, b, 1000)
+		held := mustTake(t, b, 300)
+		more := mustTake(t, b, 300)
+		held.Join(mustTake(t, b, 300))
+		held.Join(more)
 		wait := func(n int64) chan Grant {
 			got := make(chan Grant, 1)
 			go func() { g, _ := b.Take(t.Context(), SharePublish, n); got <- g }()
@@ -99,7 +102,7 @@ func TestBudgetFirstComeFirstServed(t *testing.T) {
 		}
 		first, second := wait(1100), wait(150)
 		if len(first)+len(second) > 0 {
-			t.Fatal("somebody overtook")
+			t.Fatal("somebody overtook the large one, though no other is held")
 		}
 		if _, ok := b.TryTake(SharePublish, 1); ok {
 			t.Fatal("TryTake overtook")
@@ -171,5 +174,82 @@ func TestBudgetServedWhileGivingUp(t *testing.T) {
 				t.Fatalf("%d used after all came back", used(b))
 			}
 		})
+	}
+}
+
+// While a large grant is held, large wishes that wait do not keep small ones from what is
+// left; they keep their own order, and when it is back nobody passes them any more.
+func TestBudgetSmallPassLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(5600)
+		wait := func(n int64) chan Grant {
+			got := make(chan Grant, 1)
+			go func() { g, _ := b.Take(t.Context(), SharePublish, n); got <- g }()
+			synctest.Wait()
+			return got
+		}
+		held := mustTake(t, b, 800)
+		first, second, third := wait(700), wait(310), wait(200)
+		if len(first)+len(second) > 0 || len(third) != 1 {
+			t.Fatalf("%d, %d and %d served, want the small one", len(first), len(second), len(third))
+		}
+		small, ok := b.TryTake(SharePublish, 200)
+		if !ok {
+			t.Fatal("TryTake of a small one was refused")
+		}
+		if _, ok := b.TryTake(SharePublish, 301); ok {
+			t.Fatal("TryTake of a large one overtook")
+		}
+		fourth := wait(100)
+		if len(fourth) != 0 || !b.Contended(SharePublish) {
+			t.Fatal("more than there is was given")
+		}
+		small.Release()
+		if synctest.Wait(); len(fourth) != 1 {
+			t.Fatal("what came back was not given to the small one")
+		}
+		part := held.Split(300)
+		held.Release()
+		if synctest.Wait(); len(first)+len(second) != 0 {
+			t.Fatal("a large one was served too early")
+		}
+		part.Release()
+		if synctest.Wait(); len(first)+len(second) != 0 {
+			t.Fatal("a large one did not leave a quarter")
+		}
+		if _, ok := b.TryTake(SharePublish, 1); ok {
+			t.Fatal("a small one passed a large one though no other was held")
+		}
+		(<-third).Release()
+		if synctest.Wait(); len(first) != 1 || len(second) != 0 {
+			t.Fatalf("%d and %d served, want the first large one", len(first), len(second))
+		}
+		(<-first).Release()
+		(<-fourth).Release()
+		(<-second).Release()
+		if used(b) != 0 || b.share[SharePublish].large != 0 {
+			t.Errorf("%d used, %d large, after all came back", used(b), b.share[SharePublish].large)
+		}
+	})
+}
+
+// Memory that was taken as small and as large counts as large once it is together.
+func TestGrantJoin(t *testing.T) {
+	b := NewBudget(5600)
+	for _, sizes := range [][2]int64{{100, 500}, {500, 100}, {100, 100}, {0, 500}} {
+		var g Grant
+		for _, n := range sizes {
+			if n > 0 {
+				g.Join(mustTake(t, b, n))
+			}
+		}
+		g.Join(Grant{})
+		if g.Bytes() != sizes[0]+sizes[1] {
+			t.Errorf("%v make %d", sizes, g.Bytes())
+		}
+		g.Release()
+		if used(b) != 0 || b.share[SharePublish].large != 0 {
+			t.Errorf("%v: %d used, %d large, after all came back", sizes, used(b), b.share[SharePublish].large)
+		}
 	}
 }
