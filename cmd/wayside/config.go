@@ -2,6 +2,8 @@ package main
 
 import (
 	"time"
+
+	"wayside/edge"
 )
 
 // Config is what the broker runs on: defaults, overlaid by the file, overlaid by
@@ -33,6 +35,11 @@ type Config struct {
 		AutoCreateNamespaces bool
 		BacklogCheckInterval time.Duration
 		Deduplication        bool
+	}
+	Schemas struct {
+		Compatibility string // name of a strategy
+		AutoUpdate    bool
+		Required      bool
 	}
 	Uplink struct {
 		URL       string // "": no uplink
@@ -75,6 +82,8 @@ func defaultConfig() Config {
 	c.Limits.Connections = 1000
 	c.Topics.AutoCreate = true
 	c.Topics.BacklogCheckInterval = 5 * time.Second
+	c.Schemas.Compatibility = edge.Full.String()
+	c.Schemas.AutoUpdate = true
 	c.Log.Level = "info"
 	c.Log.Format = "text"
 	return c

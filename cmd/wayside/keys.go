@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"wayside/edge"
 )
 
 // Bounds of what may be set, each where a larger or smaller value could not work.
@@ -51,7 +53,7 @@ func bind[T, V any](path string, k kind[V], field func(*T) *V) key[T] {
 
 // configKeys lists every setting, in the order in which they are shown.
 func configKeys() []key[Config] {
-	return slices.Concat(storageKeys(), listenKeys(), uplinkKeys(), []key[Config]{
+	return slices.Concat(storageKeys(), listenKeys(), schemaKeys(), uplinkKeys(), []key[Config]{
 		bind("log.level", choiceKind("debug", "info", "warn", "error"), func(c *Config) *string { return &c.Log.Level }),
 		bind("log.format", choiceKind("text", "json"), func(c *Config) *string { return &c.Log.Format }),
 	})
@@ -81,6 +83,14 @@ func listenKeys() []key[Config] {
 		bind("topics.auto_create_namespaces", boolKind(), func(c *Config) *bool { return &c.Topics.AutoCreateNamespaces }),
 		bind("topics.backlog_check_interval", durationKind(minBacklogCheck, maxBacklogCheck), func(c *Config) *time.Duration { return &c.Topics.BacklogCheckInterval }),
 		bind("topics.deduplication", boolKind(), func(c *Config) *bool { return &c.Topics.Deduplication }),
+	}
+}
+
+func schemaKeys() []key[Config] {
+	return []key[Config]{
+		bind("schemas.compatibility", choiceKind(edge.SchemaStrategyNames()...), func(c *Config) *string { return &c.Schemas.Compatibility }),
+		bind("schemas.auto_update", boolKind(), func(c *Config) *bool { return &c.Schemas.AutoUpdate }),
+		bind("schemas.required", boolKind(), func(c *Config) *bool { return &c.Schemas.Required }),
 	}
 }
 

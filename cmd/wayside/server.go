@@ -14,6 +14,7 @@ import (
 	"wayside/edge"
 	"wayside/edge/admin"
 	"wayside/edge/pulsar"
+	"wayside/edge/schema"
 	"wayside/uplink"
 )
 
@@ -109,16 +110,20 @@ func (b *server) openStore() error {
 		}
 		return undo()
 	})
-	o := boltstore.DefaultOptions()
-	o.Path, o.Logger = b.data.path, b.log
-	o.Quota, o.FileLimit = b.Storage.Quota, b.Storage.FileLimit
-	o.CommitDelay = b.Storage.CommitDelay
-	if b.store, err = boltstore.Open(o); err != nil {
+	if b.store, err = boltstore.Open(b.storeOptions()); err != nil {
 		return b.refuseStore(err)
 	}
 	b.push("store", func(context.Context) error { return b.store.Close() })
 	b.tellData()
 	return nil
+}
+
+func (b *server) storeOptions() boltstore.Options {
+	o := boltstore.DefaultOptions()
+	o.Path, o.Logger = b.data.path, b.log
+	o.Quota, o.FileLimit = b.Storage.Quota, b.Storage.FileLimit
+	o.CommitDelay = b.Storage.CommitDelay
+	return o
 }
 
 func (b *server) refuseStore(err error) error {
@@ -153,6 +158,14 @@ func (b *server) identify() (err error) {
 }
 
 func (b *server) openBroker() (err error) {
+	if b.broker, err = edge.NewBroker(b.store, b.coreOptions()); err != nil {
+		return failed(exitFailed, "cannot read the data directory", b.data.path, err.Error())
+	}
+	b.push("broker", b.broker.Close)
+	return nil
+}
+
+func (b *server) coreOptions() edge.Options {
 	o := edge.DefaultOptions()
 	o.Logger, o.Boot = b.log, readBootID(b.log)
 	o.Budget = edge.NewBudget(b.Limits.Memory)
@@ -164,12 +177,11 @@ func (b *server) openBroker() (err error) {
 		"hold": edge.WhenFullHold, "fail": edge.WhenFullFail, "drop-oldest": edge.WhenFullDropOldest,
 	}[b.Storage.WhenFull]
 	o.KeepAcked = b.Storage.KeepAcked
+	o.SchemaRules = schema.Rules{}
+	o.SchemaStrategy, _ = edge.ParseSchemaStrategy(b.Schemas.Compatibility)
+	o.SchemaAutoUpdate, o.SchemaEnforced = b.Schemas.AutoUpdate, b.Schemas.Required
 	o.OnCreate = b.reserved()
-	if b.broker, err = edge.NewBroker(b.store, o); err != nil {
-		return failed(exitFailed, "cannot read the data directory", b.data.path, err.Error())
-	}
-	b.push("broker", b.broker.Close)
-	return nil
+	return o
 }
 
 func (b *server) startFrontEnds() error {
@@ -185,13 +197,7 @@ func (b *server) startFrontEnds() error {
 }
 
 func (b *server) startPulsar() (*pulsar.Server, error) {
-	o := pulsar.DefaultOptions()
-	o.Logger, o.SinceBoot = b.log, sinceBoot
-	o.MaxMessageSize = int(b.Limits.MessageSize)
-	o.Connections = int(b.Limits.Connections)
-	o.Advertised = withPort(b.Listen.Advertised, portOf(b.ports.pulsar))
-	o.ServerVersion = "Wayside " + thisBuild().version
-	server, err := pulsar.New(b.broker, o)
+	server, err := pulsar.New(b.broker, b.clientOptions())
 	if err != nil {
 		return nil, failed(exitUsage, "wrong configuration", "listen.advertised", err.Error())
 	}
@@ -208,6 +214,16 @@ func (b *server) startPulsar() (*pulsar.Server, error) {
 		return err
 	})
 	return server, nil
+}
+
+func (b *server) clientOptions() pulsar.Options {
+	o := pulsar.DefaultOptions()
+	o.Logger, o.SinceBoot = b.log, sinceBoot
+	o.MaxMessageSize = int(b.Limits.MessageSize)
+	o.Connections = int(b.Limits.Connections)
+	o.Advertised = withPort(b.Listen.Advertised, portOf(b.ports.pulsar))
+	o.ServerVersion = "Wayside " + thisBuild().version
+	return o
 }
 
 func (b *server) startAdmin(clients *pulsar.Server) error {
