@@ -13,8 +13,9 @@ import (
 // Topic metrics. Up to Options.MetricsTopics topics each has its own, with its name in
 // full as the label; above it, the same families are sums per namespace without the
 // label, as Pulsar exposes them with topic level metrics switched off, and there are none
-// of single subscriptions; nor above Options.MetricsSubscriptions of those. Topics that are not loaded are told from their records: what
-// is stored and how far the slowest subscription is, no rates and no clients.
+// of single subscriptions; nor above Options.MetricsSubscriptions of those. Topics that are
+// not loaded are told from their records: what is stored and how far the slowest
+// subscription is, no rates and no clients.
 
 // topicFigures are one topic's figures, or a namespace's sum of them.
 type topicFigures struct {
