@@ -143,7 +143,7 @@ func newForwarder(u *Uplink, r *route, name, target, parkOn edge.TopicName) *for
 	f.watchdog.timeout = u.o.ReceiptTimeout
 	f.parker.f = f
 	base, _ := name.Partition()
-	f.schemas = schemas{catalog: u.broker.Catalog(), base: base}
+	f.schemas = schemas{run: u.run, catalog: u.broker.Catalog(), base: base}
 	f.set(Idle, "")
 	return f
 }

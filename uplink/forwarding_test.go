@@ -318,7 +318,7 @@ func TestProvenance(t *testing.T) {
 func TestSchemas(t *testing.T) {
 	r := newRig(t, nil)
 	name, _ := edge.ParseTopicName("in-a")
-	if _, err := r.broker.Catalog().PutSchema(r.context(), name, edge.Schema{Name: "s", Type: 2, Data: []byte(`{"type":"record"}`)}); err != nil {
+	if _, err := r.broker.PutSchema(r.context(), name, edge.Schema{Name: "s", Type: 2, Data: []byte(`{"type":"record"}`)}, false); err != nil {
 		t.Fatal(err)
 	}
 	version := make([]byte, 8)

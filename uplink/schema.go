@@ -1,6 +1,7 @@
 package uplink
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"strconv"
@@ -32,6 +33,7 @@ func (s *pass) GetSchemaInfo() *pulsar.SchemaInfo { return s.info }
 // client keeps a hash in each object, so there is one for each version. At most as
 // many are kept as a topic has versions.
 type schemas struct {
+	run     context.Context // of the uplink
 	catalog *edge.Catalog
 	base    edge.TopicName
 	known   map[string]schemaOf
@@ -55,22 +57,24 @@ func (s *schemas) find(version []byte) (object pulsar.Schema, group, family stri
 	if len(s.known) >= maxSchemas {
 		clear(s.known)
 	}
-	made := s.look(version)
-	if s.known == nil {
-		s.known = map[string]schemaOf{}
+	made, err := s.look(version)
+	if err == nil || errors.Is(err, edge.ErrSchemaNotFound) {
+		if s.known == nil {
+			s.known = map[string]schemaOf{}
+		}
+		s.known[string(version)] = made
 	}
-	s.known[string(version)] = made
 	return made.object, made.group, made.family
 }
 
-// look asks the catalog; versions are 8 bytes, big endian.
-func (s *schemas) look(version []byte) schemaOf {
-	if len(version) != 8 {
-		return schemaOf{}
+// look asks the catalog; versions are 8 bytes, big endian, and not negative.
+func (s *schemas) look(version []byte) (schemaOf, error) {
+	if len(version) != 8 || version[0]&0x80 != 0 {
+		return schemaOf{}, edge.ErrSchemaNotFound
 	}
-	stored, _, ok := s.catalog.Schema(s.base, int64(binary.BigEndian.Uint64(version)))
-	if !ok {
-		return schemaOf{}
+	stored, _, err := s.catalog.Schema(s.run, s.base, int64(binary.BigEndian.Uint64(version)))
+	if err != nil {
+		return schemaOf{}, err
 	}
 	made := schemaOf{
 		object: &pass{&pulsar.SchemaInfo{
@@ -81,5 +85,5 @@ func (s *schemas) look(version []byte) schemaOf {
 	if len(stored.Data) == 0 {
 		made.family = strconv.Itoa(int(stored.Type))
 	}
-	return made
+	return made, nil
 }
