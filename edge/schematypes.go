@@ -49,6 +49,9 @@ var strategyNames = []string{
 	"BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE",
 }
 
+// SchemaStrategyNames are the names of all strategies but StrategyUndefined.
+func SchemaStrategyNames() []string { return strategyNames[1:] }
+
 // ParseSchemaStrategy knows the names that Pulsar uses.
 func ParseSchemaStrategy(name string) (SchemaStrategy, bool) {
 	for n, known := range strategyNames {
