@@ -111,7 +111,7 @@ func TestWhatTheCatalogRefuses(t *testing.T) {
 	_, err = k.broker.TopicStats(ctx, k.name("missing"))
 	wants(t, "statistics of nothing", err, edge.ErrTopicNotFound)
 	for name, want := range map[string]int{"p": 2, "plain": 0, "p-partition-1": 0, "p-partition-2": -1, "missing": -1} {
-		n, err := k.broker.Metadata(k.name(name), true)
+		n, err := k.broker.Metadata(ctx, k.name(name), true)
 		if want < 0 {
 			wants(t, "metadata of "+name, err, edge.ErrTopicNotFound)
 		} else if n != want || err != nil {

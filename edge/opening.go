@@ -80,11 +80,12 @@ func (b *Broker) mayCreateLocked(name TopicName, create bool) error {
 		return err
 	}
 	base, index := name.Partition()
+	promised := false
 	if n, ok := b.catalog.partitions(base); ok && index >= 0 {
 		if index >= n {
 			return fmt.Errorf("%w: Topic not found %s", ErrTopicNotFound, name)
 		}
-		create = true // a partition that metadata promises comes into being on demand
+		create, promised = true, true // a partition that metadata promises comes into being on demand
 	}
 	if _, ok := b.catalog.partitions(name); ok {
 		return fmt.Errorf("%w: %s is partitioned: name one of its partitions", ErrNotAllowed, name)
@@ -95,7 +96,10 @@ func (b *Broker) mayCreateLocked(name TopicName, create bool) error {
 	if len(b.known)+b.making >= b.opts.Topics {
 		return fmt.Errorf("%w: %d topics exist", ErrLimit, b.opts.Topics)
 	}
-	return nil
+	if promised {
+		return nil
+	}
+	return b.roomLocked(name, 1)
 }
 
 // namespaceFor reports whether a topic's namespace exists or may come into being.

@@ -24,6 +24,7 @@ type Options struct {
 	Budget *Budget // shares of the memory limit
 
 	AutoCreate           bool // PRODUCER and SUBSCRIBE create missing topics
+	AutoPartitions       int  // of a topic that is created so; 0 makes a plain one
 	AutoCreateNamespaces bool // and missing tenants and namespaces
 	Deduplication        bool // by producer name and sequence, on every topic
 	MaxMessageSize       int  // bytes, told to clients and bounding a read

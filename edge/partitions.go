@@ -36,32 +36,6 @@ func (b *Broker) PartitionedTopics(namespace string) []TopicName {
 	return sortedNames(names)
 }
 
-// Metadata answers how many partitions a name has (protocol 2.6): 0 for a plain topic,
-// and for a missing one that would be created.
-func (b *Broker) Metadata(name TopicName, autoCreate bool) (int, error) {
-	if n, ok := b.catalog.partitions(name); ok {
-		return n, nil
-	}
-	if b.Exists(name) {
-		return 0, nil
-	}
-	if base, i := name.Partition(); i >= 0 {
-		if n, ok := b.catalog.partitions(base); ok {
-			if i >= n {
-				return 0, ErrTopicNotFound
-			}
-			return 0, nil
-		}
-	}
-	if err := b.namespaceFor(name); err != nil {
-		return 0, err
-	}
-	if !autoCreate || !b.opts.AutoCreate {
-		return 0, ErrTopicNotFound
-	}
-	return 0, nil
-}
-
 // CreatePartitions makes a partitioned topic with all its partitions. It may wait.
 func (b *Broker) CreatePartitions(ctx context.Context, base TopicName, n int) error {
 	if n < 1 || n > maxPartitions {
@@ -71,6 +45,12 @@ func (b *Broker) CreatePartitions(ctx context.Context, base TopicName, n int) er
 		return fmt.Errorf("%w: %s names a partition", ErrName, base)
 	}
 	if err := b.namespaceFor(base); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	err := b.roomLocked(base, n)
+	b.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	if err := b.declare(ctx, base, n); err != nil {

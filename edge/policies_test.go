@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -245,4 +246,50 @@ func TestRetentionGivesWayWhenTheStoreIsFull(t *testing.T) {
 	k.quota(400_000)
 	k.broker.Sweep(0)
 	eventually(t, "half of it is gone", func() bool { n := len(topic.Spans().Closed); return n == 2 || n == 1 })
+}
+
+func TestWhatComesIntoBeingByItself(t *testing.T) {
+	k := newKit(t, func(o *edge.Options) { o.AutoPartitions = 2 })
+	ask := func(name string, create bool) (int, error) {
+		return k.broker.Metadata(t.Context(), k.name(name), create)
+	}
+	k.topic("plain")
+	for name, want := range map[string]int{"plain": 0, "a": 2, "b-DLQ": 0, "b-RETRY": 0, "c-partition-0": 0} {
+		if n, err := ask(name, true); n != want || err != nil {
+			t.Errorf("%s has %d partitions: %v", name, n, err)
+		}
+	}
+	if n, err := ask("a", false); n != 2 || err != nil || !k.broker.Exists(k.name("a-partition-1")) {
+		t.Errorf("then it has %d: %v", n, err)
+	}
+	for rule, want := range map[edge.AutoTopics]int{
+		{Allow: true}:                       2,
+		{Allow: true, Type: edge.AutoPlain}: 0,
+		{Allow: true, Type: edge.AutoPartitioned, Partitions: 5}:  5,
+		{Allow: false, Type: edge.AutoPartitioned, Partitions: 5}: -1,
+	} {
+		k.rule(own, func(p *edge.Policies) { p.AutoTopics = &rule })
+		name := fmt.Sprint("by", want)
+		n, err := ask(name, true)
+		if want < 0 {
+			wants(t, "not allowed", err, edge.ErrTopicNotFound)
+			continue
+		}
+		if n != want || err != nil || !k.broker.AutoCreates(k.name(name)) {
+			t.Errorf("by %+v it has %d partitions: %v", rule, n, err)
+		}
+	}
+}
+
+func TestANamespaceTakesSoManyTopics(t *testing.T) {
+	k := newKit(t, nil)
+	k.rule(own, func(p *edge.Policies) { p.Topics = new(int64(3)) })
+	k.topic("a")
+	wants(t, "three partitions", k.broker.CreatePartitions(t.Context(), k.name("p"), 3), edge.ErrLimit)
+	if err := k.broker.CreatePartitions(t.Context(), k.name("p"), 2); err != nil {
+		t.Fatal(err)
+	}
+	_, err := k.broker.Open(t.Context(), k.name("b"), true)
+	wants(t, "one more", err, edge.ErrLimit)
+	k.topic("a")
 }

@@ -32,6 +32,7 @@ type Config struct {
 	}
 	Topics struct {
 		AutoCreate           bool
+		AutoPartitions       int64
 		AutoCreateNamespaces bool
 		BacklogCheckInterval time.Duration
 		Deduplication        bool

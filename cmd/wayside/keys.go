@@ -20,6 +20,7 @@ const (
 	minMemory       = 16 << 20         // the program itself, idle, needs half of it
 	maxMemory       = 1 << 40          //
 	maxConnections  = 100_000          // descriptors
+	maxPartitions   = 1_024            // as the core has it
 	maxCommitDelay  = 10 * time.Second // clients wait for a receipt 30 s
 	minBacklogCheck = 100 * time.Millisecond
 	maxBacklogCheck = time.Hour
@@ -80,6 +81,7 @@ func listenKeys() []key[Config] {
 		bind("limits.memory", sizeKind(minMemory, maxMemory, false), func(c *Config) *int64 { return &c.Limits.Memory }),
 		bind("limits.connections", countKind(1, maxConnections), func(c *Config) *int64 { return &c.Limits.Connections }),
 		bind("topics.auto_create", boolKind(), func(c *Config) *bool { return &c.Topics.AutoCreate }),
+		bind("topics.auto_partitions", countKind(0, maxPartitions), func(c *Config) *int64 { return &c.Topics.AutoPartitions }),
 		bind("topics.auto_create_namespaces", boolKind(), func(c *Config) *bool { return &c.Topics.AutoCreateNamespaces }),
 		bind("topics.backlog_check_interval", durationKind(minBacklogCheck, maxBacklogCheck), func(c *Config) *time.Duration { return &c.Topics.BacklogCheckInterval }),
 		bind("topics.deduplication", boolKind(), func(c *Config) *bool { return &c.Topics.Deduplication }),

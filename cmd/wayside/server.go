@@ -170,6 +170,7 @@ func (b *server) coreOptions() edge.Options {
 	o.Logger, o.Boot = b.log, readBootID(b.log)
 	o.Budget = edge.NewBudget(b.Limits.Memory)
 	o.AutoCreate, o.AutoCreateNamespaces = b.Topics.AutoCreate, b.Topics.AutoCreateNamespaces
+	o.AutoPartitions = int(b.Topics.AutoPartitions)
 	o.Deduplication = b.Topics.Deduplication
 	o.MaxMessageSize = int(b.Limits.MessageSize)
 	o.BacklogCheckInterval = b.Topics.BacklogCheckInterval

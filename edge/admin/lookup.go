@@ -43,7 +43,11 @@ func (s *Server) lookup(r *http.Request, domain string) (any, error) {
 	if err := s.broker.Lookup(name); err != nil {
 		return nil, err
 	}
-	if _, err := s.broker.Metadata(name, true); err != nil {
+	_, known, err := s.broker.Known(name)
+	if err == nil && !known && !s.broker.AutoCreates(name) {
+		err = edge.ErrTopicNotFound
+	}
+	if err != nil {
 		return nil, reworded(err, edge.ErrTopicNotFound, "Topic not found %s", name)
 	}
 	a := s.addresses(r)

@@ -37,7 +37,7 @@ func (s *Server) listPartitioned(r *http.Request, domain string) (any, error) {
 }
 
 func (s *Server) getPartitions(r *http.Request, name edge.TopicName) (any, error) {
-	n, err := s.broker.Metadata(name, switchOn(r, "checkAllowAutoCreation"))
+	n, err := s.broker.Metadata(r.Context(), name, switchOn(r, "checkAllowAutoCreation"))
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (s *Server) createSubscription(r *http.Request, name edge.TopicName, subscr
 	if at.own {
 		return nil, refuse(http.StatusPreconditionFailed, "Properties of a subscription cannot be set here: its consumers bring them")
 	}
-	create := s.broker.Options().AutoCreate
+	create := s.broker.AutoCreates(name)
 	for _, n := range s.each(name) {
 		err := s.withOpened(r.Context(), n, create, func(t *edge.Topic) error {
 			return t.CreateSubscription(r.Context(), subscription, at.next())

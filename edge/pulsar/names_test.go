@@ -77,6 +77,21 @@ func TestWithoutAutoCreation(t *testing.T) {
 	c.hear(`ERROR {request_id:4 error:TopicNotFound message:"Topic persistent://public/default/none does not exist"}`)
 }
 
+func TestTopicsThatBecomePartitioned(t *testing.T) {
+	r := serve(t, func(_ *Options, o *edge.Options) { o.AutoPartitions = 2 })
+	c := r.connect()
+	for topic, want := range map[string]string{
+		"many": "partitions:2", "s-DLQ": "partitions:0", "s-RETRY": "partitions:0", "x-partition-0": "partitions:0",
+	} {
+		c.say(&pulsarpb.CommandPartitionedTopicMetadata{Topic: proto.String(public + topic), RequestId: num(2)})
+		c.hear(`PARTITIONED_METADATA_RESPONSE {` + want + ` request_id:2 response:Success}`)
+	}
+	c.say(&pulsarpb.CommandPartitionedTopicMetadata{Topic: proto.String(public + "no"), RequestId: num(3), MetadataAutoCreationEnabled: proto.Bool(false)})
+	c.hear(`PARTITIONED_METADATA_RESPONSE {request_id:3 response:Failed error:TopicNotFound message:""}`)
+	c.say(&pulsarpb.CommandGetTopicsOfNamespace{RequestId: num(4), Namespace: proto.String("public/default")})
+	c.hear(`GET_TOPICS_OF_NAMESPACE_RESPONSE {request_id:4 topics:"` + public + `many-partition-0" topics:"` + public + `many-partition-1" *`)
+}
+
 func TestOddSubscriptions(t *testing.T) {
 	r := serve(t)
 	c := r.connect()

@@ -113,7 +113,7 @@ func (p *producer) make(ctx context.Context, name edge.TopicName, o edge.Produce
 	broker := s.srv.broker
 	var core *edge.Producer
 	err := s.contend(ctx, func() error {
-		topic, err := broker.Open(ctx, name, broker.Options().AutoCreate)
+		topic, err := broker.Open(ctx, name, broker.AutoCreates(name))
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (s *session) handleSubscribe(d *pulsarpb.BaseCommand) error {
 	before := append(s.resetsOf(c), s.consumers.prior(m.GetConsumerId()))
 	c.open(m.GetConsumerId(), cancel)
 	s.consumers.put(c)
-	create := m.GetForceTopicCreation() && s.srv.broker.Options().AutoCreate
+	create := m.GetForceTopicCreation() && s.srv.broker.AutoCreates(name)
 	return s.requestFor(ctx, func(ctx context.Context) {
 		defer c.settled()
 		defer cancel()
