@@ -31,6 +31,7 @@ func (t *Topic) accessLocked(p *Producer) error {
 			return fmt.Errorf("%w: Topic has an existing exclusive producer: %s", ErrProducerBusy, t.ownerName())
 		}
 		t.producers[p.name] = p
+		p.epoch = t.state.Epoch - 1 // shared ones are told it too (watched on 4.0.7)
 		return nil
 	case AccessExclusive:
 		if taken {

@@ -64,7 +64,8 @@ func (p *Producer) LastSequence() int64 { return p.last }
 // SchemaVersion is the version of the producer's schema, −1 without one.
 func (p *Producer) SchemaVersion() int64 { return p.schema }
 
-// TopicEpoch returns the epoch that an exclusive producer holds.
+// TopicEpoch returns the epoch that an exclusive producer holds, or that a shared one
+// has found, if the topic has ever had an exclusive producer.
 func (p *Producer) TopicEpoch() (int64, bool) {
 	p.topic.mu.Lock()
 	defer p.topic.mu.Unlock()
@@ -259,6 +260,7 @@ func (p *Producer) stored(e *Entry) {
 	p.bytesIn.Add(int64(len(e.Data)))
 	p.topic.counts.in(n, int64(len(e.Data)))
 	p.topic.broker.counts.in(n, int64(len(e.Data)))
+	p.topic.broker.shortage.over()
 	if p.seq != nil {
 		p.topic.mu.Lock()
 		p.seq.settled(&e.Facts)
@@ -306,8 +308,7 @@ func (t *Topic) failed(cause error) {
 	}
 	all := t.allProducersLocked()
 	t.queue, t.owner = nil, nil
-	t.broker.opts.Logger.Error("publishing failed, producers are closed and may come again",
-		"topic", t.name.String(), "producers", len(all), "error", cause)
+	t.tellFailureLocked(len(all), cause)
 	for _, p := range all {
 		p.reason = fmt.Errorf("%w: %w", ErrStorage, cause)
 		t.removeProducerLocked(p)

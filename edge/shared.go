@@ -19,7 +19,7 @@ type shared struct {
 	unacked int  // messages held by all consumers
 	blocked bool // at the subscription's unacked limit
 	opened  bool // a consumer, a key or the subscription was freed since freed was asked
-	turn    int  // index of the consumer whose turn it is
+	turn    int  // index of the consumer whose turn it is or was last, −1 at first
 	left    int  // messages left of its turn
 	memory  Grant
 	reserve int // entries that memory is good for
@@ -42,7 +42,7 @@ const (
 )
 
 func newShared(s *Subscription) *shared {
-	d := &shared{s: s, pending: map[Position]pend{}, read: s.cursor.MarkDelete()}
+	d := &shared{s: s, pending: map[Position]pend{}, read: s.cursor.MarkDelete(), turn: -1}
 	if s.kind == KeyShared {
 		d.keys = newKeyOrder(s.sticky, s.outOfOrder)
 		d.slots = map[Position]uint16{}
@@ -57,8 +57,9 @@ func (d *shared) join(c *Consumer) error {
 	return d.keys.join(c)
 }
 
-// seated begins the turns anew with the first consumer.
-func (d *shared) seated(s *Subscription) { d.turn, d.left = max(len(s.consumers)-1, 0), 0 }
+// seated ends a turn. The next one is of whoever stands behind the last place served: of
+// a newcomer, if only those before it were served (watched on 4.0.7).
+func (d *shared) seated(*Subscription) { d.left = 0 }
 
 func (d *shared) freed() bool {
 	was := d.opened
@@ -247,12 +248,16 @@ func (d *shared) chooseInTurn(messages int) *Consumer {
 		return nil
 	}
 	level := list[first].opts.Priority
-	if d.left > 0 && d.turn < len(list) && list[d.turn].opts.Priority == level && list[d.turn].ready() {
+	if d.left > 0 && d.turn >= 0 && d.turn < len(list) && list[d.turn].opts.Priority == level && list[d.turn].ready() {
 		d.left -= messages
 		return list[d.turn]
 	}
-	for i := 1; i <= len(list); i++ {
-		at := (d.turn + i) % len(list)
+	next := d.turn + 1
+	if next >= len(list) {
+		next = 0
+	}
+	for i := range list {
+		at := (next + i) % len(list)
 		if c := list[at]; c.opts.Priority == level && c.ready() {
 			d.turn, d.left = at, turnMessages-messages
 			return c

@@ -28,13 +28,17 @@ func (d *single) leave(c *Consumer) {
 
 // seated chooses the active consumer anew. A living one is replaced after the
 // failover delay, so that what it is just acknowledging does not come twice; a seat
-// that is empty is filled at once (4.0.7 waits for the delay there too).
+// that is empty is filled at once (4.0.7 waits for the delay there too), unless a seek
+// has emptied it: who was sent away comes back, and a standby would be given for
+// nothing what is then read anew. It waits for the delay (4.0.7: until somebody joins).
+//
+// A newcomer that will take over is told when it does, not that it is not active yet.
 func (d *single) seated(s *Subscription) {
 	best := d.choose()
 	switch {
 	case best == nil:
 		d.active, d.next = nil, nil
-	case d.active == nil:
+	case d.active == nil && s.pause == nil:
 		d.next = nil
 		d.activate(best)
 	case best == d.active:
@@ -45,7 +49,7 @@ func (d *single) seated(s *Subscription) {
 		s.wakeAtLocked(d.switchAt, time.Now())
 	}
 	for _, c := range s.consumers {
-		if c.opts.Kind == Failover && !c.told {
+		if c.opts.Kind == Failover && !c.told && c != d.next {
 			c.told = true
 			c.recv.ActiveChanged(c == d.active)
 		}
