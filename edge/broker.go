@@ -28,6 +28,7 @@ type Broker struct {
 	names    atomic.Int64   // number of generated producer names
 	joins    atomic.Uint64  // order in which consumers joined
 	counts   counters
+	shortage shortage
 
 	mu       sync.Mutex
 	known    map[TopicName]struct{} // that exist in the store

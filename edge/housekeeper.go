@@ -29,6 +29,9 @@ func (b *Broker) sweep(now time.Time) {
 	open := b.openTopics()
 	b.enforceQuota(open)
 	pressed, full := b.pressed()
+	if b.shortage.lasts() {
+		pressed, full = true, true // what is acknowledged is kept only as long as there is room
+	}
 	if pressed {
 		b.openQuiet()
 	}
@@ -151,10 +154,10 @@ func (b *Broker) quotaRefusal() error {
 		return nil
 	}
 	st := b.store.Stats()
-	if st.Quota <= 0 || st.LiveBytes < st.Quota {
-		return nil
+	if b.shortage.justNow() || st.Quota > 0 && st.LiveBytes >= st.Quota {
+		return b.overQuota()
 	}
-	return b.overQuota()
+	return nil
 }
 
 // overQuota is what producers are told at the quota.
@@ -252,6 +255,9 @@ func (b *Broker) healthOf(st *StoreStats) []string {
 	}
 	if st.Quota > 0 && st.LiveBytes >= st.Quota {
 		why = append(why, fmt.Sprintf("the store is full: %d of %d bytes wait to be acknowledged", st.LiveBytes, st.Quota))
+	}
+	if b.shortage.lasts() {
+		why = append(why, "publishing is refused: the store finds no room on the disk")
 	}
 	return why
 }

@@ -40,6 +40,7 @@ type Topic struct {
 	comings   int64 // of producers whose sequences count
 	state     topicState
 	failing   bool      // an append failed; Recover is in line
+	failures  quietly   // of appends, logged
 	used      time.Time // when a client last came or went
 }
 
