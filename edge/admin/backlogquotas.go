@@ -80,22 +80,26 @@ func (s *Server) topicQuotas(q *http.Request, name edge.TopicName) (any, error) 
 // changeQuota sets or removes the quota that a request names, by a function that changes
 // the rules in question.
 func (s *Server) changeQuota(q *http.Request, by func(func(*edge.Policies) error) error) error {
-	field, err := quotaField(q)
+	field, err := quotaField(q.URL.Query().Get("backlogQuotaType"))
 	if err != nil {
 		return err
 	}
 	if q.Method == http.MethodDelete {
 		return by(func(p *edge.Policies) error { *field(p) = nil; return nil })
 	}
-	wanted, err := quotaIn(q)
+	data, err := value(q)
+	if err != nil {
+		return err
+	}
+	wanted, err := quotaOf(data)
 	if err != nil {
 		return err
 	}
 	return by(func(p *edge.Policies) error { *field(p) = wanted; return nil })
 }
 
-func quotaField(q *http.Request) (func(*edge.Policies) **edge.BacklogQuota, error) {
-	switch kind := q.URL.Query().Get("backlogQuotaType"); kind {
+func quotaField(kind string) (func(*edge.Policies) **edge.BacklogQuota, error) {
+	switch kind {
 	case "", quotaOfSize:
 		return func(p *edge.Policies) **edge.BacklogQuota { return &p.BacklogSize }, nil
 	case quotaOfAge:
@@ -105,11 +109,8 @@ func quotaField(q *http.Request) (func(*edge.Policies) **edge.BacklogQuota, erro
 	}
 }
 
-func quotaIn(q *http.Request) (*edge.BacklogQuota, error) {
-	data, err := value(q)
-	if err != nil {
-		return nil, err
-	}
+// quotaOf reads one.
+func quotaOf(data []byte) (*edge.BacklogQuota, error) {
 	var in struct {
 		Limit, LimitSize, LimitTime *int64
 		Policy                      string

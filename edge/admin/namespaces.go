@@ -11,8 +11,8 @@ import (
 
 // namespaceRoutes: lists, creation, deletion, policies as read, topics of a namespace,
 // and what is done to all its topics at once (protocol 5.2, captures curl-namespaces).
-// Forced deletion is switched off, as in Pulsar. Policies that this broker cannot
-// enforce have no paths.
+// Forced deletion is switched off, as in Pulsar. The rules that
+// it obeys stand in rules.go.
 func (s *Server) namespaceRoutes() {
 	s.handle("GET /admin/v2/namespaces/{tenant}", s.listNamespaces)
 	const ns = " /admin/v2/namespaces/{tenant}/{namespace}"
@@ -57,7 +57,7 @@ func (s *Server) getNamespace(r *http.Request) (any, error) {
 	if !ok {
 		return nil, refuse(http.StatusNotFound, "Namespace does not exist")
 	}
-	return s.policiesOf(raw)
+	return s.policiesOf(raw, s.broker.Catalog().Policies(ns))
 }
 
 func (s *Server) namespaceBundles(r *http.Request) (any, error) {
@@ -66,7 +66,7 @@ func (s *Server) namespaceBundles(r *http.Request) (any, error) {
 		return nil, err
 	}
 	raw, _ := s.broker.Catalog().NamespaceData(ns)
-	p, err := s.policiesOf(raw)
+	p, err := s.policiesOf(raw, &edge.Policies{})
 	return p.Bundles, err
 }
 
@@ -75,12 +75,14 @@ func (s *Server) putNamespace(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := s.policiesIn(r)
+	raw, rules, err := s.policiesIn(r)
 	if err != nil {
 		return nil, err
 	}
-	err = s.broker.Catalog().CreateNamespace(r.Context(), ns, raw)
-	return nil, reworded(err, edge.ErrExists, "Namespace already exists")
+	if err = s.broker.Catalog().CreateNamespace(r.Context(), ns, raw); err != nil {
+		return nil, reworded(err, edge.ErrExists, "Namespace already exists")
+	}
+	return nil, s.changeRules(r, ns, func(p *edge.Policies) error { *p = *rules; return nil })
 }
 
 func (s *Server) deleteNamespace(r *http.Request) (any, error) {

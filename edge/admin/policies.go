@@ -7,7 +7,10 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+
+	"wayside/edge"
 )
 
 // maxBundles bounds the number that a namespace may be created with: its answers list
@@ -24,10 +27,10 @@ type policies struct {
 	ReplicationClusters     []string          `json:"replication_clusters"`
 	AllowedClusters         []string          `json:"allowed_clusters"`
 	Bundles                 bundles           `json:"bundles"`
-	BacklogQuota            struct{}          `json:"backlog_quota_map"`
+	BacklogQuota            map[string]quota  `json:"backlog_quota_map"`
 	ClusterDispatchRate     struct{}          `json:"clusterDispatchRate"`
-	TopicDispatchRate       struct{}          `json:"topicDispatchRate"`
-	SubscriptionDispatch    struct{}          `json:"subscriptionDispatchRate"`
+	TopicDispatchRate       map[string]any    `json:"topicDispatchRate"`
+	SubscriptionDispatch    map[string]any    `json:"subscriptionDispatchRate"`
 	ReplicatorDispatchRate  struct{}          `json:"replicatorDispatchRate"`
 	ClusterSubscribeRate    struct{}          `json:"clusterSubscribeRate"`
 	PublishMaxMessageRate   struct{}          `json:"publishMaxMessageRate"`
@@ -43,6 +46,21 @@ type policies struct {
 	SubscriptionTypes       []string          `json:"subscription_types_enabled"`
 	Properties              map[string]string `json:"properties"`
 	Migrated                bool              `json:"migrated"`
+	set                                       // what is not set is left out
+}
+
+// set are the rules that have no unset value in the object.
+type set struct {
+	Retention                *edge.Retention         `json:"retention_policies,omitempty"`
+	TTL                      *int64                  `json:"message_ttl_in_seconds,omitempty"`
+	Deduplication            *bool                   `json:"deduplicationEnabled,omitempty"`
+	Producers                *int64                  `json:"max_producers_per_topic,omitempty"`
+	Consumers                *int64                  `json:"max_consumers_per_topic,omitempty"`
+	ConsumersPerSubscription *int64                  `json:"max_consumers_per_subscription,omitempty"`
+	Subscriptions            *int64                  `json:"max_subscriptions_per_topic,omitempty"`
+	Topics                   *int64                  `json:"max_topics_per_namespace,omitempty"`
+	AutoTopics               *edge.AutoTopics        `json:"autoTopicCreationOverride,omitempty"`
+	AutoSubscriptions        *edge.AutoSubscriptions `json:"autoSubscriptionCreationOverride,omitempty"`
 }
 
 // authPolicies are the grants. They are kept with the namespace as they were given.
@@ -75,19 +93,17 @@ var keptNames = []string{"auth_policies", "replication_clusters", "bundles", "pr
 // enforced are the members of Pulsar's policies object that stand for behaviour which
 // this broker does not have; anything else that is unknown is ignored as Pulsar does.
 var enforced = []string{
-	"allowed_clusters", "antiAffinityGroup", "autoSubscriptionCreationOverride", "autoTopicCreationOverride",
-	"backlog_quota_map", "clusterDispatchRate", "clusterSubscribeRate", "compaction_threshold",
-	"deduplicationEnabled", "deduplicationSnapshotIntervalSeconds", "delayed_delivery_policies",
+	"allowed_clusters", "antiAffinityGroup",
+	"clusterDispatchRate", "clusterSubscribeRate", "compaction_threshold",
+	"deduplicationSnapshotIntervalSeconds", "delayed_delivery_policies",
 	"dispatcherPauseOnAckStatePersistentEnabled", "encryption_required", "entryFilters",
-	"inactive_topic_policies", "is_allow_auto_update_schema", "max_consumers_per_subscription",
-	"max_consumers_per_topic", "max_producers_per_topic", "max_subscriptions_per_topic",
-	"max_topics_per_namespace", "max_unacked_messages_per_consumer", "max_unacked_messages_per_subscription",
-	"message_ttl_in_seconds", "migrated", "offload_deletion_lag_ms", "offload_policies", "offload_threshold",
+	"inactive_topic_policies", "is_allow_auto_update_schema",
+	"max_unacked_messages_per_consumer", "max_unacked_messages_per_subscription",
+	"migrated", "offload_deletion_lag_ms", "offload_policies", "offload_threshold",
 	"offload_threshold_in_seconds", "persistence", "publishMaxMessageRate", "replicatorDispatchRate",
-	"resource_group_name", "retention_policies", "schema_auto_update_compatibility_strategy",
-	"schema_compatibility_strategy", "schema_validation_enforced", "subscriptionDispatchRate",
+	"resource_group_name", "schema_auto_update_compatibility_strategy",
+	"schema_compatibility_strategy", "schema_validation_enforced",
 	"subscription_auth_mode", "subscription_expiration_time_minutes", "subscription_types_enabled",
-	"topicDispatchRate",
 }
 
 // defaults are words that clients send for members that they leave at their defaults.
@@ -99,20 +115,66 @@ var defaults = map[string][]string{
 }
 
 // policiesIn reads the body of a creation and returns what is to be stored, nil for
-// nothing. Members that are null or at their default count as absent (clients send all
-// of them); any other that cannot be enforced is refused rather than forgotten.
-func (s *Server) policiesIn(r *http.Request) ([]byte, error) {
+// nothing, and the rules among it. Members that are null or at their default count as
+// absent (clients send all of them); any other that cannot be enforced is refused rather
+// than forgotten.
+func (s *Server) policiesIn(r *http.Request) ([]byte, *edge.Policies, error) {
+	rules := &edge.Policies{}
 	var members map[string]json.RawMessage
 	present, err := body(r, &members)
 	if err != nil || !present {
-		return nil, err
+		return nil, rules, err
 	}
 	for _, name := range enforced {
 		if value, ok := members[name]; ok && !isDefault(name, value) {
-			return nil, refuse(http.StatusPreconditionFailed, "Policy %s cannot be enforced by this broker", name)
+			return nil, nil, refuse(http.StatusPreconditionFailed, "Policy %s cannot be enforced by this broker", name)
 		}
 	}
-	return s.keep(r.PathValue("tenant"), members)
+	if err := s.rulesIn(members, rules); err != nil {
+		return nil, nil, err
+	}
+	kept, err := s.keep(r.PathValue("tenant"), members)
+	return kept, rules, err
+}
+
+// rulesIn picks the rules out of the members of a policies object.
+func (s *Server) rulesIn(members map[string]json.RawMessage, rules *edge.Policies) error {
+	for _, r := range s.rules() {
+		data := members[r.member]
+		if r.byCluster && data != nil {
+			var each map[string]json.RawMessage
+			if err := json.Unmarshal(data, &each); err != nil {
+				return refuse(http.StatusBadRequest, "Body is not what is expected here: %s", complaint(err))
+			}
+			data = each[s.opts.Cluster]
+		}
+		if data == nil || string(data) == "null" || atMostZero(data) {
+			continue
+		}
+		if err := r.set(rules, data); err != nil {
+			return err
+		}
+	}
+	var quotas map[string]json.RawMessage
+	if data := members["backlog_quota_map"]; data != nil && json.Unmarshal(data, &quotas) != nil {
+		return refuse(http.StatusBadRequest, "backlog_quota_map is not an object")
+	}
+	for kind, data := range quotas {
+		field, err := quotaField(kind)
+		if err != nil {
+			return err
+		}
+		if *field(rules), err = quotaOf(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// atMostZero knows how clients write a number that they do not set.
+func atMostZero(data []byte) bool {
+	n, err := strconv.ParseFloat(string(data), 64)
+	return err == nil && n <= 0
 }
 
 // keep checks and re-writes the members that are stored.
@@ -136,7 +198,7 @@ func (s *Server) keep(tenant string, members map[string]json.RawMessage) ([]byte
 }
 
 // policiesOf is the object that describes a namespace with what was stored for it.
-func (s *Server) policiesOf(stored []byte) (policies, error) {
+func (s *Server) policiesOf(stored []byte, rules *edge.Policies) (policies, error) {
 	var k kept
 	if err := json.Unmarshal(stored, &k); err != nil {
 		return policies{}, fmt.Errorf("read stored policies: %w", err)
@@ -152,6 +214,13 @@ func (s *Server) policiesOf(stored []byte) (policies, error) {
 		AllowAutoUpdateSchema:   true,
 		SubscriptionTypes:       []string{},
 		Properties:              k.Properties,
+		BacklogQuota:            quotas(rules),
+		TopicDispatchRate:       s.byCluster(rules.DispatchRate),
+		SubscriptionDispatch:    s.byCluster(rules.SubscriptionRate),
+		set: set{
+			rules.Retention, rules.TTL, rules.Deduplication, rules.Producers, rules.Consumers,
+			rules.ConsumersPerSubscription, rules.Subscriptions, rules.Topics, rules.AutoTopics, rules.AutoSubscriptions,
+		},
 	}
 	if p.Properties == nil {
 		p.Properties = map[string]string{}
@@ -167,6 +236,14 @@ func (s *Server) policiesOf(stored []byte) (policies, error) {
 		p.Bundles = divide(int(k.Bundles.Number))
 	}
 	return p, nil
+}
+
+// byCluster is an object with a rate for the one cluster, if there is one.
+func (s *Server) byCluster(r *edge.DispatchRate) map[string]any {
+	if r == nil {
+		return map[string]any{}
+	}
+	return map[string]any{s.opts.Cluster: r}
 }
 
 // fill makes empty maps of missing ones, which JSON would write as null.

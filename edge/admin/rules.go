@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"path"
@@ -13,6 +14,8 @@ import (
 // curl-namespace-policies and curl-topic-policies).
 type rule struct {
 	namespace, topic string // last parts of its paths, "" where there is none
+	member           string // its name in a namespace's policies object
+	byCluster        bool   // where it is an object by cluster
 	verb             string // that sets it
 	bare             int    // what GET answers for an unset one of a topic: 200 or 204, both without a body
 	get              func(*edge.Policies) any
@@ -22,9 +25,9 @@ type rule struct {
 }
 
 // ruleOf makes a rule of one field. check says why a value is refused.
-func ruleOf[T any](namespace, topic string, field func(*edge.Policies) **T, check func(*T) error, usual any) rule {
+func ruleOf[T any](namespace, topic, member string, field func(*edge.Policies) **T, check func(*T) error, usual any) rule {
 	return rule{
-		namespace: namespace, topic: topic, verb: http.MethodPost, bare: http.StatusOK, usual: usual,
+		namespace: namespace, topic: topic, member: member, verb: http.MethodPost, bare: http.StatusOK, usual: usual,
 		get: func(p *edge.Policies) any {
 			if v := *field(p); v != nil {
 				return v
@@ -52,51 +55,59 @@ func (r rule) answering(status int) rule {
 	return r
 }
 
+// byClusters says that the policies object has one for each cluster.
+func (r rule) byClusters() rule {
+	r.byCluster = true
+	return r
+}
+
 // anything takes every value.
 func anything[T any](*T) error { return nil }
 
-// count takes 0, no limit, and what is above.
-func count(n *int64) error {
-	if *n < 0 {
-		return refuse(http.StatusPreconditionFailed, "The value must be 0 or larger")
-	}
-	return nil
+// atMost is a rule about how many there may be: 0, no limit, and what is above.
+func atMost(namespace, topic, member string, field func(*edge.Policies) **int64) rule {
+	return ruleOf(namespace, topic, member, field, func(n *int64) error {
+		if *n < 0 {
+			return refuse(http.StatusPreconditionFailed, "%s must be 0 or more", cmp.Or(topic, namespace))
+		}
+		return nil
+	}, 0)
 }
 
 // rules are those that this broker obeys.
 func (s *Server) rules() []rule {
 	return []rule{
-		ruleOf("retention", "retention", func(p *edge.Policies) **edge.Retention { return &p.Retention }, retention, edge.Retention{}),
-		ruleOf("messageTTL", "messageTTL", func(p *edge.Policies) **int64 { return &p.TTL }, timeToLive, 0),
-		ruleOf("deduplication", "deduplicationEnabled", func(p *edge.Policies) **bool { return &p.Deduplication }, anything, s.broker.Options().Deduplication),
-		ruleOf("maxProducersPerTopic", "maxProducers", func(p *edge.Policies) **int64 { return &p.Producers }, count, 0),
-		ruleOf("maxConsumersPerTopic", "maxConsumers", func(p *edge.Policies) **int64 { return &p.Consumers }, count, 0),
-		ruleOf("maxConsumersPerSubscription", "maxConsumersPerSubscription",
-			func(p *edge.Policies) **int64 { return &p.ConsumersPerSubscription }, count, 0).answering(http.StatusNoContent),
-		ruleOf("maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic",
-			func(p *edge.Policies) **int64 { return &p.Subscriptions }, count, 0).answering(http.StatusNoContent),
-		ruleOf("maxTopicsPerNamespace", "", func(p *edge.Policies) **int64 { return &p.Topics }, count, nil),
-		ruleOf("dispatchRate", "dispatchRate", func(p *edge.Policies) **edge.DispatchRate { return &p.DispatchRate }, dispatchRate, edge.DispatchRate{Period: 1}),
-		ruleOf("subscriptionDispatchRate", "subscriptionDispatchRate",
-			func(p *edge.Policies) **edge.DispatchRate { return &p.SubscriptionRate }, dispatchRate, edge.DispatchRate{Period: 1}),
-		ruleOf("autoTopicCreation", "", func(p *edge.Policies) **edge.AutoTopics { return &p.AutoTopics }, autoTopics, nil),
-		ruleOf("autoSubscriptionCreation", "", func(p *edge.Policies) **edge.AutoSubscriptions { return &p.AutoSubscriptions }, anything, nil),
+		ruleOf("retention", "retention", "retention_policies", func(p *edge.Policies) **edge.Retention { return &p.Retention }, retention, edge.Retention{}),
+		ruleOf("messageTTL", "messageTTL", "message_ttl_in_seconds", func(p *edge.Policies) **int64 { return &p.TTL }, timeToLive, 0),
+		ruleOf("deduplication", "deduplicationEnabled", "deduplicationEnabled", func(p *edge.Policies) **bool { return &p.Deduplication }, anything, s.broker.Options().Deduplication),
+		atMost("maxProducersPerTopic", "maxProducers", "max_producers_per_topic", func(p *edge.Policies) **int64 { return &p.Producers }),
+		atMost("maxConsumersPerTopic", "maxConsumers", "max_consumers_per_topic", func(p *edge.Policies) **int64 { return &p.Consumers }),
+		atMost("maxConsumersPerSubscription", "maxConsumersPerSubscription", "max_consumers_per_subscription",
+			func(p *edge.Policies) **int64 { return &p.ConsumersPerSubscription }).answering(http.StatusNoContent),
+		atMost("maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic", "max_subscriptions_per_topic",
+			func(p *edge.Policies) **int64 { return &p.Subscriptions }).answering(http.StatusNoContent),
+		atMost("maxTopicsPerNamespace", "", "max_topics_per_namespace", func(p *edge.Policies) **int64 { return &p.Topics }),
+		ruleOf("dispatchRate", "dispatchRate", "topicDispatchRate", func(p *edge.Policies) **edge.DispatchRate { return &p.DispatchRate }, dispatchRate, edge.DispatchRate{Period: 1}).byClusters(),
+		ruleOf("subscriptionDispatchRate", "subscriptionDispatchRate", "subscriptionDispatchRate",
+			func(p *edge.Policies) **edge.DispatchRate { return &p.SubscriptionRate }, dispatchRate, edge.DispatchRate{Period: 1}).byClusters(),
+		ruleOf("autoTopicCreation", "", "autoTopicCreationOverride", func(p *edge.Policies) **edge.AutoTopics { return &p.AutoTopics }, autoTopics, nil),
+		ruleOf("autoSubscriptionCreation", "", "autoSubscriptionCreationOverride", func(p *edge.Policies) **edge.AutoSubscriptions { return &p.AutoSubscriptions }, anything, nil),
 	}
 }
 
 func retention(r *edge.Retention) error {
 	switch {
 	case r.Minutes < -1 || r.MiB < -1:
-		return refuse(http.StatusPreconditionFailed, "Invalid retention policy: neither value may be below -1")
+		return refuse(http.StatusBadRequest, "Invalid retention policy: time limit and size limit must be >= -1")
 	case (r.Minutes == 0) != (r.MiB == 0):
-		return refuse(http.StatusBadRequest, "Invalid retention policy: if one of them is 0, so has the other to be")
+		return refuse(http.StatusBadRequest, "Invalid retention policy: to keep nothing both limits have to be 0, and -1 is no limit")
 	}
 	return nil
 }
 
 func timeToLive(seconds *int64) error {
 	if *seconds < 0 {
-		return refuse(http.StatusPreconditionFailed, "Invalid value for message TTL")
+		return refuse(http.StatusPreconditionFailed, "Invalid value for message TTL, message TTL must >= 0")
 	}
 	return nil
 }
@@ -204,6 +215,9 @@ func (s *Server) getRule(q *http.Request, r rule) (any, error) {
 	}
 	if v := r.get(s.broker.Catalog().Policies(ns)); v != nil {
 		return v, nil
+	}
+	if r.topic == "" && r.usual != nil {
+		return r.usual, nil
 	}
 	return empty{}, nil
 }

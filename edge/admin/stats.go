@@ -39,7 +39,9 @@ func (s *Server) getStats(r *http.Request, name edge.TopicName) (any, error) {
 	}
 	view := statsOf(stats, statsOptionsOf(r))
 	view.OwnerBroker = s.brokerID(r)
-	view.DeduplicationStatus = deduplication(stats.Deduplication)
+	if name.IsPersistent() {
+		view.DeduplicationStatus = deduplication(stats.Deduplication)
+	}
 	return view, nil
 }
 
@@ -126,6 +128,7 @@ func statsOf(t edge.TopicStats, o statsOptions) topicStats {
 	}
 	if !t.Name.IsPersistent() && t.Name.Local != "" {
 		v.DropRate = new(rate(t.DropRate))
+		v.QuotaSize, v.QuotaTime, v.OldestAge = 0, 0, 0 // as the reference has it
 	}
 	if t.Epoch >= 0 {
 		v.TopicEpoch = &t.Epoch

@@ -80,6 +80,9 @@ func (s *Server) createTopic(r *http.Request, name edge.TopicName) (any, error) 
 		return nil, err
 	}
 	if err := s.broker.CreateTopic(r.Context(), name); err != nil {
+		if errors.Is(err, edge.ErrLimit) { // 412 is for partitioned ones (watched on 4.0.7)
+			return nil, refuse(http.StatusConflict, "Exceed maximum number of topics in namespace.")
+		}
 		return nil, reworded(err, edge.ErrExists, "This topic already exists")
 	}
 	if len(properties) == 0 {
@@ -112,6 +115,9 @@ func (s *Server) deleteTopic(r *http.Request, name edge.TopicName) (any, error) 
 			"%s is a partitioned topic, instead of calling delete topic, please call delete-partitioned-topic.", name)
 	}
 	err := s.broker.Delete(r.Context(), name, switchOn(r, "force"))
+	if errors.Is(err, edge.ErrTopicNotFound) && !name.IsPersistent() {
+		return nil, nil // it is not there, as wanted, once its clients have gone
+	}
 	if errors.Is(err, edge.ErrTopicInUse) {
 		err = reworded(err, edge.ErrTopicInUse, "Topic has %d connected producers/consumers", s.clients(r.Context(), name))
 	}
