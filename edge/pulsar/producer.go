@@ -59,8 +59,9 @@ func (s *session) handleProducer(c *pulsarpb.BaseCommand) error {
 		}
 	}
 	name, o, err := s.producerOptions(m)
-	if err == nil && !s.producers.free() {
-		err = fmt.Errorf("%w: one connection may have %d producers", edge.ErrLimit, s.producers.limit)
+	size := textBytes(o.Metadata, o.Name)
+	if err == nil {
+		err = s.producers.admit("producers", size)
 	}
 	if err != nil {
 		s.failRequest(m.GetRequestId(), err)
@@ -70,6 +71,7 @@ func (s *session) handleProducer(c *pulsarpb.BaseCommand) error {
 	ctx, cancel := context.WithCancel(s.ctx)
 	prior := s.producers.prior(m.GetProducerId())
 	p.open(m.GetProducerId(), cancel)
+	p.texts = size
 	s.producers.put(p)
 	return s.requestFor(ctx, func(ctx context.Context) {
 		defer p.settled()

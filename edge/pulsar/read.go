@@ -103,9 +103,19 @@ func (s *session) command(size int) ([]byte, error) {
 	return buf, s.fill(buf)
 }
 
+// shortLogin is what each may send who is not logged in, in bytes. Longer logins, with
+// large tokens, share what there is for them.
+const shortLogin = 4 << 10
+
 // slowly reads a command of somebody who is not logged in. Memory is made only for
 // what has come; the share of publishers is not touched.
 func (s *session) slowly(size int) ([]byte, error) {
+	if size > shortLogin {
+		if !s.srv.logins.take(2 * int64(size)) { // twice, since it grows
+			return nil, breach("too many long logins at once")
+		}
+		defer s.srv.logins.take(-2 * int64(size))
+	}
 	buf := make([]byte, 0, len(s.scratch))
 	for len(buf) < size {
 		n := min(size-len(buf), max(len(buf), len(s.scratch)))

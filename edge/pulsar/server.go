@@ -25,7 +25,9 @@ type Server struct {
 	writers       *buffers
 	pieces        sync.Pool // of queue
 	batches       sync.Pool
-	listing       turn // to list topics
+	listing       turn  // to list topics
+	texts         texts // of producers and consumers
+	logins        texts // of those who are logging in
 	complaints    complaints
 	run           context.Context // ends when connections are to be cut
 	cut           context.CancelCauseFunc
@@ -59,6 +61,8 @@ func New(broker *edge.Broker, o Options) (*Server, error) {
 		_, limit := broker.Budget().Usage(edge.ShareRead)
 		s.deliveryBytes = min(max(limit/8, 64<<10), 1<<20)
 	}
+	s.texts.limit = max(s.deliveryBytes, 1<<20)
+	s.logins.limit = max(s.deliveryBytes, 1<<20)
 	return s, s.advertise()
 }
 

@@ -73,8 +73,8 @@ func newSession(srv *Server, conn net.Conn) *session {
 		slots:     newSlots(srv.opts.Replies),
 		removed:   make(chan struct{}),
 		open:      make(chan struct{}, max(srv.opts.Requests, 1)),
-		producers: newTable[*producer](srv.opts.Producers),
-		consumers: newTable[*consumer](srv.opts.Consumers),
+		producers: newTable[*producer](srv.opts.Producers, &srv.texts),
+		consumers: newTable[*consumer](srv.opts.Consumers, &srv.texts),
 	}
 	s.tls, _ = conn.(*tls.Conn)
 	s.ctx, s.cancel = context.WithCancelCause(srv.run)
@@ -134,8 +134,8 @@ func (s *session) leave() {
 		p.leave()
 		p.hush(s.out)
 	}
-	clear(s.consumers.entries)
-	clear(s.producers.entries)
+	s.consumers.clear()
+	s.producers.clear()
 }
 
 // fail ends the session. The first reason counts.

@@ -36,8 +36,9 @@ func (s *session) handleSubscribe(d *pulsarpb.BaseCommand) error {
 		}
 	}
 	name, o, err := subscribeOptions(m)
-	if err == nil && !s.consumers.free() {
-		err = fmt.Errorf("%w: one connection may have %d consumers", edge.ErrLimit, s.consumers.limit)
+	size := textBytes(o.Metadata, o.Name, o.Consumer) + int64(len(o.Ranges))*rangeBytes
+	if err == nil {
+		err = s.consumers.admit("consumers", size)
 	}
 	if err != nil {
 		s.failRequest(m.GetRequestId(), err)
@@ -48,6 +49,7 @@ func (s *session) handleSubscribe(d *pulsarpb.BaseCommand) error {
 	ctx, cancel := context.WithCancel(s.ctx)
 	before := append(s.resetsOf(c), s.consumers.prior(m.GetConsumerId()))
 	c.open(m.GetConsumerId(), cancel)
+	c.texts = size
 	s.consumers.put(c)
 	create := m.GetForceTopicCreation() && s.srv.broker.AutoCreates(name)
 	return s.requestFor(ctx, func(ctx context.Context) {
@@ -134,6 +136,9 @@ func subscribeOptions(m *pulsarpb.CommandSubscribe) (edge.TopicName, edge.Subscr
 	o.AnySchema = m.GetSchema().GetType() == pulsarpb.Schema_AutoConsume
 	return name, o, nil
 }
+
+// rangeBytes is what a range of slots takes in memory.
+const rangeBytes = 40
 
 // checkNames refuses names with the reference's odd code for them.
 func checkNames(o *edge.SubscribeOptions) error {

@@ -2,9 +2,12 @@ package pulsar
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"wayside/edge"
 )
 
 // States of a table entry. Whoever moves it on does so by one compare-and-set, so that
@@ -25,6 +28,7 @@ type place struct {
 	// gone and not forgotten was closed by the broker: what its client had sent before
 	// it knew is ignored.
 	forgotten atomic.Bool
+	texts     int64         // bytes of what its client said of it, counted as long as it is in the table
 	goneAt    time.Time     // set before the state is gone, unless forgotten
 	done      chan struct{} // closed when it has been made, or what was made of it undone
 	// settled closes done, cancel ends the request that makes it. Both go when it is made.
@@ -123,11 +127,12 @@ func (p *place) at() *place { return p }
 type table[E placed] struct {
 	entries map[uint64]E
 	limit   int
-	sweepAt int // number of entries at which to look for stale ones
+	texts   *texts // of all connections
+	sweepAt int    // number of entries at which to look for stale ones
 }
 
-func newTable[E placed](limit int) table[E] {
-	return table[E]{entries: map[uint64]E{}, limit: limit, sweepAt: 16}
+func newTable[E placed](limit int, all *texts) table[E] {
+	return table[E]{entries: map[uint64]E{}, limit: limit, texts: all, sweepAt: 16}
 }
 
 // find returns an entry that still counts.
@@ -145,23 +150,85 @@ func (t *table[E]) prior(id uint64) <-chan struct{} {
 	return nil
 }
 
-// free reports whether there is room for one entry more, after taking stale ones out.
-func (t *table[E]) free() bool {
-	if len(t.entries) >= t.sweepAt || len(t.entries) >= t.limit {
-		now := time.Now()
-		for id, e := range t.entries {
-			select {
-			case <-e.at().done:
-				if e.at().stale(now) {
-					delete(t.entries, id)
-				}
-			default:
-			}
-		}
-		t.sweepAt = max(16, 2*len(t.entries))
+// admit says why there is no room for one entry more with so many bytes of texts, after
+// taking stale ones out. The texts it admits belong to the entry that is put next.
+func (t *table[E]) admit(what string, texts int64) error {
+	if len(t.entries) >= t.sweepAt || len(t.entries) >= t.limit || !t.texts.fit(texts) {
+		t.sweep()
 	}
-	return len(t.entries) < t.limit
+	switch {
+	case len(t.entries) >= t.limit:
+		return fmt.Errorf("%w: one connection may have %d %s", edge.ErrLimit, t.limit, what)
+	case !t.texts.take(texts):
+		return fmt.Errorf("%w: names and metadata of all clients together are too long", edge.ErrLimit)
+	}
+	return nil
+}
+
+func (t *table[E]) sweep() {
+	now := time.Now()
+	for id, e := range t.entries {
+		select {
+		case <-e.at().done:
+			if e.at().stale(now) {
+				t.remove(id)
+			}
+		default:
+		}
+	}
+	t.sweepAt = max(16, 2*len(t.entries))
 }
 
 // put adds or replaces an entry.
-func (t *table[E]) put(e E) { t.entries[e.at().id] = e }
+func (t *table[E]) put(e E) {
+	t.remove(e.at().id)
+	t.entries[e.at().id] = e
+}
+
+func (t *table[E]) remove(id uint64) {
+	if e, ok := t.entries[id]; ok {
+		t.texts.take(-e.at().texts)
+		delete(t.entries, id)
+	}
+}
+
+// clear takes all out.
+func (t *table[E]) clear() {
+	for id := range t.entries {
+		t.remove(id)
+	}
+}
+
+// texts bound what clients may say of their producers and consumers: names and metadata,
+// which are kept as long as these are there.
+type texts struct {
+	limit int64
+	used  atomic.Int64
+}
+
+// freeTexts is what each may have without being counted, in bytes: official clients say
+// less.
+const freeTexts = 256
+
+// textBytes is what counts of names and metadata.
+func textBytes(metadata map[string]string, names ...string) int64 {
+	n := int64(-freeTexts)
+	for _, name := range names {
+		n += int64(len(name))
+	}
+	for k, v := range metadata {
+		n += int64(len(k) + len(v))
+	}
+	return max(n, 0)
+}
+
+func (t *texts) fit(n int64) bool { return n <= 0 || t.used.Load()+n <= t.limit }
+
+// take takes n bytes, or gives them back if n is negative, which always succeeds.
+func (t *texts) take(n int64) bool {
+	if t.used.Add(n) > t.limit && n > 0 {
+		t.used.Add(-n)
+		return false
+	}
+	return true
+}
