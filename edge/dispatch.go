@@ -251,8 +251,9 @@ func (s *Subscription) planLocked(v *view) (readPlan, bool) {
 	s.paused = ""
 	s.tellEndLocked(v)
 	p := s.dispatch.plan(v)
+	wants := len(p.ranges) > 0 && p.entries > 0 && s.pacedLocked(v, &p)
 	s.wakeAtLocked(p.wakeAt, v.now)
-	return p, len(p.ranges) > 0 && p.entries > 0
+	return p, wants
 }
 
 // wakeAtLocked arms the subscription's one timer.
@@ -350,6 +351,7 @@ func (s *Subscription) fullLocked(v *view, read Position) bool {
 // deliverLocked hands an entry to a consumer. The caller has recorded what it holds.
 func (s *Subscription) deliverLocked(v *view, c *Consumer, e *Entry, rest []uint64, count uint32, g *Grant) {
 	s.countLocked(c, unackedOf(e, rest), len(e.Data), count > 0)
+	s.chargeLocked(unackedOf(e, rest), len(e.Data))
 	c.lastSent.Store(v.wall)
 	s.lastSent.Store(v.wall)
 	c.recv.Deliver(Delivery{

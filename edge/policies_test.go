@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"wayside/edge"
@@ -292,4 +293,33 @@ func TestANamespaceTakesSoManyTopics(t *testing.T) {
 	_, err := k.broker.Open(t.Context(), k.name("b"), true)
 	wants(t, "one more", err, edge.ErrLimit)
 	k.topic("a")
+}
+
+func TestDispatchKeepsToItsRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKit(t, nil)
+		topic := k.topic("paced")
+		k.rule(own, func(p *edge.Policies) {
+			p.DispatchRate = &edge.DispatchRate{Messages: 8, Period: 2}
+			p.SubscriptionRate = &edge.DispatchRate{Messages: 5, Period: 1}
+		})
+		p, _ := k.producer(topic, edge.ProducerOptions{})
+		k.publishAll(p, messages(20, nil)...)
+		c, in := k.subscribe(topic, subscription("s", edge.Shared))
+		c.Flow(100)
+		synctest.Wait()
+		for _, want := range []int{5, 8, 13, 16} {
+			if n := in.count(); n != want {
+				t.Fatalf("%d came, want %d", n, want)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		k.rule(own, func(p *edge.Policies) { p.DispatchRate, p.SubscriptionRate = nil, nil })
+		synctest.Wait()
+		if n := in.count(); n != 20 {
+			t.Errorf("%d came without a rate", n)
+		}
+		k.stop()
+	})
 }

@@ -61,6 +61,7 @@ type Subscription struct {
 	dispatch   dispatcher
 	generation uint64 // raised by everything that makes a running read stale
 	timer      *time.Timer
+	pace       *pace         // nil until a rate is looked at
 	follow     *Subscription // only up to its mark-delete, nil for all
 	paused     string        // why new entries are not dispatched, for stats
 	keptUntil  time.Time     // of a sought non-durable position without consumers

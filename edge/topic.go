@@ -18,6 +18,7 @@ type Topic struct {
 	created   time.Time // when it was loaded
 	counts    counters
 	policies  atomic.Pointer[Policies] // the rules that hold; never nil
+	pace      atomic.Pointer[pace]     // nil until a rate is looked at
 
 	// wakes are the subscriptions to wake after an append: the values of subs.
 	wakes  atomic.Pointer[[]*Subscription]
