@@ -13,6 +13,8 @@ import (
 const (
 	// stopTimeout is for all steps of a clean stop together.
 	stopTimeout = 10 * time.Second
+	// clientsTimeout is for the clients' part of it.
+	clientsTimeout = stopTimeout / 2
 	// cutGrace is how long they may take to notice that they were cut.
 	cutGrace = 2 * time.Second
 )

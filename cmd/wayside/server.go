@@ -210,11 +210,24 @@ func (b *server) startPulsar() (*pulsar.Server, error) {
 		}
 	}()
 	b.push("clients", func(ctx context.Context) error {
-		err := server.Close(ctx)
+		err := b.closeClients(ctx, server.Close)
 		<-ended
 		return err
 	})
 	return server, nil
+}
+
+// closeClients lets clients have what they are owed. Those that do not take it are cut
+// in time for the steps behind this one; what is theirs comes again.
+func (b *server) closeClients(ctx context.Context, closing func(context.Context) error) error {
+	own, cancel := context.WithTimeout(ctx, clientsTimeout)
+	defer cancel()
+	err := closing(own)
+	if err != nil && own.Err() != nil && ctx.Err() == nil {
+		b.log.Warn("clients that did not take what they are owed were cut", "after", clientsTimeout)
+		return nil
+	}
+	return err
 }
 
 func (b *server) clientOptions() pulsar.Options {

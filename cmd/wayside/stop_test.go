@@ -87,6 +87,30 @@ func TestStopDeadline(t *testing.T) {
 	})
 }
 
+// A client that takes nothing costs the steps behind it no time, and is no failure.
+func TestStuckClientsLeaveTimeForTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &server{log: slog.New(slog.DiscardHandler)}
+		stuck := func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		begin := time.Now()
+		if err := b.closeClients(t.Context(), stuck); err != nil || time.Since(begin) != clientsTimeout {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), clientsTimeout/2)
+		defer cancel()
+		if err := b.closeClients(ctx, stuck); err == nil {
+			t.Error("a stop that was cut itself is not told")
+		}
+		broken := errors.New("broken")
+		if err := b.closeClients(t.Context(), func(context.Context) error { return broken }); !errors.Is(err, broken) {
+			t.Errorf("an error of another kind: %v", err)
+		}
+	})
+}
+
 // Both faults of a failed start that could not be undone are told.
 func TestTellJoined(t *testing.T) {
 	var b strings.Builder
