@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -35,6 +36,24 @@ func (s *Store) failure() error {
 func (s *Store) setFailure(err error) {
 	s.failing.Store(&failure{err: err, next: time.Now().Add(repairPause), pause: repairPause})
 	s.log().Error("store refuses changes until its file is repaired", "error", err)
+}
+
+// present makes sure that the main file still has a name. What is written to one that
+// was removed is gone with the process, so nothing of that may be confirmed; what it
+// holds stays readable until then, and so it is not closed for a repair.
+func (s *Store) present() error {
+	st, err := s.space.grower.Stat()
+	if err != nil {
+		return fmt.Errorf("main file: %w", err)
+	}
+	if raw, ok := st.Sys().(*syscall.Stat_t); !ok || raw.Nlink > 0 {
+		return nil
+	}
+	err = fmt.Errorf("%s was removed while it was in use", s.main.path)
+	s.hopeless = true
+	s.failing.Store(&failure{err: err})
+	s.log().Error("store refuses changes until a restart", "error", err)
+	return err
 }
 
 // retryIn tells how long to wait for the next repair.

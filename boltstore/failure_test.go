@@ -3,6 +3,8 @@ package boltstore
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -244,4 +246,41 @@ func TestDiskFull(t *testing.T) {
 			t.Fatalf("%d entries, want %d", n, stored+1)
 		}
 	})
+}
+
+// What is written to a file that has lost its name would be confirmed and gone at the
+// next start.
+func TestRemovedFileConfirmsNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	o := DefaultOptions()
+	o.Path = dir
+	s, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := mustLedger(t, s, "removed", "c")
+	mustAppend(t, l, "a", "b")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := tryAppend(l, "c"); err == nil || !strings.Contains(err.Error(), "was removed") {
+			t.Fatalf("an append to a removed file: %v", err)
+		}
+		if err := await(l.Recover); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := await(func(done func(error)) { s.PutValue("k", []byte("v"), done) }); err == nil {
+		t.Error("a value was saved in a removed file")
+	}
+	if got := s.Stats().Failed; got == nil || !strings.Contains(got.Error(), "was removed") {
+		t.Errorf("stats say %v", got)
+	}
+	if got := texts(t, l); len(got) != 2 {
+		t.Errorf("%q can be read", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Logf("close: %v", err)
+	}
 }

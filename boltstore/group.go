@@ -115,6 +115,9 @@ func (g *group) space() error {
 	if err := g.store.failure(); err != nil {
 		return err
 	}
+	if err := g.store.present(); err != nil {
+		return err
+	}
 	g.store.makeTail(int64(g.others + len(g.cursors)*cursorBytes))
 	if g.appends == 0 {
 		return nil
