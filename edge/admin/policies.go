@@ -40,6 +40,7 @@ type policies struct {
 	SubscriptionAuthMode    string            `json:"subscription_auth_mode"`
 	OffloadThreshold        int64             `json:"offload_threshold"`
 	OffloadThresholdSeconds int64             `json:"offload_threshold_in_seconds"`
+	SchemaAutoUpdate        *string           `json:"schema_auto_update_compatibility_strategy,omitempty"`
 	SchemaCompatibility     string            `json:"schema_compatibility_strategy"`
 	AllowAutoUpdateSchema   bool              `json:"is_allow_auto_update_schema"`
 	SchemaEnforced          bool              `json:"schema_validation_enforced"`
@@ -97,21 +98,16 @@ var enforced = []string{
 	"clusterDispatchRate", "clusterSubscribeRate", "compaction_threshold",
 	"deduplicationSnapshotIntervalSeconds", "delayed_delivery_policies",
 	"dispatcherPauseOnAckStatePersistentEnabled", "encryption_required", "entryFilters",
-	"inactive_topic_policies", "is_allow_auto_update_schema",
+	"inactive_topic_policies",
 	"max_unacked_messages_per_consumer", "max_unacked_messages_per_subscription",
 	"migrated", "offload_deletion_lag_ms", "offload_policies", "offload_threshold",
 	"offload_threshold_in_seconds", "persistence", "publishMaxMessageRate", "replicatorDispatchRate",
-	"resource_group_name", "schema_auto_update_compatibility_strategy",
-	"schema_compatibility_strategy", "schema_validation_enforced",
-	"subscription_auth_mode", "subscription_expiration_time_minutes", "subscription_types_enabled",
+	"resource_group_name", "subscription_auth_mode", "subscription_expiration_time_minutes", "subscription_types_enabled",
 }
 
 // defaults are words that clients send for members that they leave at their defaults.
 var defaults = map[string][]string{
-	"subscription_auth_mode":                    {"None"},
-	"schema_compatibility_strategy":             {"UNDEFINED"},
-	"schema_auto_update_compatibility_strategy": {"Full"},
-	"is_allow_auto_update_schema":               {"true"},
+	"subscription_auth_mode": {"None"},
 }
 
 // policiesIn reads the body of a creation and returns what is to be stored, nil for
@@ -154,6 +150,9 @@ func (s *Server) rulesIn(members map[string]json.RawMessage, rules *edge.Policie
 		if err := r.set(rules, data); err != nil {
 			return err
 		}
+	}
+	if err := schemaPoliciesIn(members, rules); err != nil {
+		return err
 	}
 	var quotas map[string]json.RawMessage
 	if data := members["backlog_quota_map"]; data != nil && json.Unmarshal(data, &quotas) != nil {
@@ -210,8 +209,6 @@ func (s *Server) policiesOf(stored []byte, rules *edge.Policies) (policies, erro
 		SubscriptionAuthMode:    "None",
 		OffloadThreshold:        -1,
 		OffloadThresholdSeconds: -1,
-		SchemaCompatibility:     "UNDEFINED",
-		AllowAutoUpdateSchema:   true,
 		SubscriptionTypes:       []string{},
 		Properties:              k.Properties,
 		BacklogQuota:            quotas(rules),
@@ -222,6 +219,7 @@ func (s *Server) policiesOf(stored []byte, rules *edge.Policies) (policies, erro
 			rules.ConsumersPerSubscription, rules.Subscriptions, rules.Topics, rules.AutoTopics, rules.AutoSubscriptions,
 		},
 	}
+	showSchemaPolicies(&p, rules, s.broker.Options().SchemaAutoUpdate)
 	if p.Properties == nil {
 		p.Properties = map[string]string{}
 	}

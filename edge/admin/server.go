@@ -50,6 +50,7 @@ func New(o Options) (*Server, error) {
 	s.namespaceRoutes()
 	s.lookupRoutes()
 	s.schemaRoutes()
+	s.schemaPolicyRoutes()
 	s.ruleRoutes()
 	s.backlogRoutes()
 	for _, domain := range []string{edge.Persistent, edge.NonPersistent} {
