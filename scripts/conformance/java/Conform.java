@@ -48,6 +48,7 @@ public class Conform extends Broker {
         checks.put("initial position latest, and unsubscribe", this::positions);
         checks.put("two producers of one name: the second is refused", this::producerNames);
         checks.put("after the topic was unloaded, producer and consumer go on", this::unload);
+        new Topics(url, admin).addTo(checks);
     }
 
     void runAll() {

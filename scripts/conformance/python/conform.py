@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 import pulsar
+import topics
 from pulsar import CompressionType, ConsumerType, InitialPosition, MessageId
 
 LIMIT = 40
@@ -396,6 +397,9 @@ def unload(b, topic):
         same("status of unload", 204, answer.status)
     producer.send(b"after")
     same("came after", ["after"], texts(take(consumer, 1)))
+
+
+topics.add(check, sys.modules[__name__])
 
 
 def main(url, admin):
