@@ -74,6 +74,7 @@ func TestLongLoginsShareTheirMemory(t *testing.T) {
 			c.closed()
 		}
 	}
+	eventually(t, "they have gone", func() bool { return r.server.Sessions() == many })
 	if lines := r.log.with("too many long logins at once"); len(lines) != 1 {
 		t.Errorf("want one line, got %q", lines)
 	}
