@@ -124,7 +124,7 @@ func (t *Topic) openLocked() error {
 // prepareProducer stores what has to exist before the producer does.
 func (t *Topic) prepareProducer(ctx context.Context, p *Producer) error {
 	var err error
-	if p.schema, err = t.producerSchema(ctx, p.opts.Schema); err != nil {
+	if p.schema, err = t.broker.ProducerSchema(ctx, t.name, p.opts.Schema); err != nil {
 		return err
 	}
 	if sub := p.opts.InitialSubscription; sub != "" && t.name.IsPersistent() {

@@ -88,8 +88,8 @@ func alive(list []Schema) (live []Schema, first int64) {
 }
 
 // Schema returns a version of a topic's schema, the latest for −1, and its number. A
-// deletion is a version too, and only found as the latest. ErrSchemaNotFound if there is
-// none. It may wait.
+// deletion is a version too, and only found as the latest; what was before it is still
+// found. ErrSchemaNotFound if there is none. It may wait.
 func (c *Catalog) Schema(ctx context.Context, name TopicName, version int64) (s Schema, at int64, err error) {
 	err = c.lookAtSchemas(ctx, name, func(list []Schema) error {
 		latest := int64(len(list)) - 1
@@ -100,6 +100,23 @@ func (c *Catalog) Schema(ctx context.Context, name TopicName, version int64) (s 
 			return fmt.Errorf("%w: %s", ErrSchemaNotFound, name)
 		}
 		s = list[at]
+		return nil
+	})
+	return s, at, err
+}
+
+// LiveSchema is Schema for those who may not see what was before a deletion, as clients.
+func (c *Catalog) LiveSchema(ctx context.Context, name TopicName, version int64) (s Schema, at int64, err error) {
+	err = c.lookAtSchemas(ctx, name, func(list []Schema) error {
+		live, first := alive(list)
+		switch {
+		case version < 0 && len(list) > 0:
+			s, at = list[len(list)-1], int64(len(list))-1
+		case version >= first && version < first+int64(len(live)):
+			s, at = live[version-first], version
+		default:
+			return fmt.Errorf("%w: %s", ErrSchemaNotFound, name)
+		}
 		return nil
 	})
 	return s, at, err

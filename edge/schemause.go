@@ -75,15 +75,16 @@ func (b *Broker) SchemaVersion(ctx context.Context, name TopicName, s *Schema) (
 	return version, err
 }
 
-// producerSchema is the version under which a producer publishes, −1 without a schema.
-func (t *Topic) producerSchema(ctx context.Context, s *Schema) (int64, error) {
+// ProducerSchema is the version under which somebody publishes with a schema, which is
+// added if it may be, or without one, −1. It may wait.
+func (b *Broker) ProducerSchema(ctx context.Context, name TopicName, s *Schema) (int64, error) {
 	if s != nil {
-		return t.broker.PutSchema(ctx, t.name, *s, false)
+		return b.PutSchema(ctx, name, *s, false)
 	}
-	if !t.broker.SchemaPolicy(t.name).Enforced {
+	if !b.SchemaPolicy(name).Enforced {
 		return -1, nil
 	}
-	live, _, err := t.broker.catalog.SchemaHistory(ctx, t.name)
+	live, _, err := b.catalog.SchemaHistory(ctx, name)
 	if err == nil && len(live) > 0 {
 		err = fmt.Errorf("%w: Producers cannot connect or send message without a schema to topics with a schema when SchemaValidationEnforced is enabled", ErrSchema)
 	}

@@ -71,7 +71,7 @@ func (s *Server) getSchema(r *http.Request) (any, error) {
 			return nil, edge.ErrSchemaNotFound
 		}
 	}
-	schema, version, err := s.broker.Catalog().Schema(r.Context(), name, version)
+	schema, version, err := s.broker.Catalog().LiveSchema(r.Context(), name, version)
 	if err == nil && schema.Deleted {
 		err = edge.ErrSchemaNotFound
 	}

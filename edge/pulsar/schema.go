@@ -6,12 +6,11 @@ package pulsar
 // Versions are 8 bytes, the highest first. GET_SCHEMA without one means the latest; one
 // of no bytes is IncompatibleSchema; none found is TopicNotFound with a text. The schema
 // is named after its topic, whatever its client called it. A deleted schema is one of
-// type None, without data, under a version of its own. GET_OR_CREATE_SCHEMA of type None
-// stores nothing and succeeds with an empty version: the Java client sends it before a
-// message to a retry or dead letter topic.
-//
-// Deviations: a PRODUCER or SUBSCRIBE with an explicit schema of type None counts as one
-// without a schema.
+// type None, without data, under a version of its own, and what was before it is not found
+// any more. GET_OR_CREATE_SCHEMA of type None stores nothing and succeeds with an empty
+// version, unless topics have to have schemas: the Java client sends it before a message
+// to a retry or dead letter topic. In PRODUCER and SUBSCRIBE type None is a schema like
+// others: the Go client sends it for bytes, and reads it back (watched on 4.0.7).
 
 import (
 	"context"
@@ -68,7 +67,7 @@ func (s *session) findSchema(ctx context.Context, m *pulsarpb.CommandGetSchema) 
 		}
 	}
 	base, _ := name.Partition()
-	found, version, err = s.srv.broker.Catalog().Schema(ctx, base, asked)
+	found, version, err = s.srv.broker.Catalog().LiveSchema(ctx, base, asked)
 	switch {
 	case errors.Is(err, edge.ErrSchemaNotFound):
 		return found, 0, fmt.Errorf("%w: Topic not found or no-schema %s", edge.ErrSchemaNotFound, name)
@@ -125,10 +124,13 @@ func (s *session) putSchema(ctx context.Context, name edge.TopicName, m *pulsarp
 		return -1, fmt.Errorf("%w: Topic not found %s", edge.ErrTopicNotFound, name)
 	}
 	schema, err := producerSchema(m, name)
-	if schema == nil || err != nil {
+	if err != nil {
 		return -1, err
 	}
-	return s.srv.broker.PutSchema(ctx, base, *schema, false)
+	if m.GetType() == pulsarpb.Schema_None {
+		schema = nil
+	}
+	return s.srv.broker.ProducerSchema(ctx, base, schema)
 }
 
 func (s *session) answerPutSchema(request uint64, version int64, err error) {
@@ -153,7 +155,7 @@ func producerSchema(m *pulsarpb.Schema, name edge.TopicName) (*edge.Schema, erro
 // consumerSchema is the schema that a consumer brings, nil for none and for one that
 // takes whatever comes.
 func consumerSchema(m *pulsarpb.Schema, name edge.TopicName) *edge.Schema {
-	if m == nil || m.GetType() == pulsarpb.Schema_None || m.GetType() == pulsarpb.Schema_AutoConsume {
+	if m == nil || m.GetType() == pulsarpb.Schema_AutoConsume {
 		return nil
 	}
 	base, _ := name.Partition()
