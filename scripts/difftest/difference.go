@@ -5,14 +5,13 @@ import (
 	"regexp"
 )
 
-// kind says what a difference is.
+// kind says what a difference is. Chance is none: a program whose course the real broker leaves to chance is not
+// played, which comparing it with itself shows.
 type kind string
 
 const (
 	// deliberate: the real broker does it wrong, or leaves it free, and the specification asks for what is done here.
 	deliberate kind = "deliberate"
-	// timing: the real broker alone differs in the same way from run to run. Where it shows, that is tried.
-	timing kind = "timing"
 	// missing: not there yet.
 	missing kind = "missing"
 )
@@ -22,6 +21,7 @@ type difference struct {
 	name     string
 	kind     kind
 	programs string // which programs it may show in, a pattern of package path; "" means any
+	rare     bool   // need not show in every run
 	// pulsar and wayside match all of what either says in one stream of one step, its parts parted by "; ".
 	pulsar, wayside string
 	cause           string // in the code of either side

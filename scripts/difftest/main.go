@@ -92,7 +92,7 @@ func (t *theatre) programs() error {
 	}
 	t.each(len(chosen), func(i int) { t.one(chosen[i], table) })
 	for i := range table {
-		if t.only == "*" && !t.self && t.shown[table[i].name] == 0 {
+		if t.only == "*" && !t.self && !table[i].rare && t.shown[table[i].name] == 0 {
 			t.bad++
 			fmt.Printf("row %q of the table did not show: take it out\n", table[i].name)
 		}
@@ -132,7 +132,9 @@ func (t *theatre) worlds(name, setting string) (pulsar, wayside *world) {
 	}
 	prefix, now := t.run+"-"+name, time.Now().UnixMilli()
 	if t.self {
-		return newWorld(&t.pulsar, prefix+"-1", space, now), newWorld(&t.pulsar, prefix+"-2", space, now)
+		pulsar, wayside = newWorld(&t.pulsar, prefix+"-1", space, now), newWorld(&t.pulsar, prefix+"-2", space, now)
+		pulsar.alike, wayside.alike = true, true
+		return pulsar, wayside
 	}
 	return newWorld(&t.pulsar, prefix, space, now), newWorld(&t.instances[setting].side, prefix, space, now)
 }

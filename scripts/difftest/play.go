@@ -11,7 +11,7 @@ import (
 
 const (
 	// still is how long both must have been quiet before what they said is taken for all.
-	still = 80 * time.Millisecond
+	still = 100 * time.Millisecond
 	// doubt is the same while they differ in a way that is known.
 	doubt = 300 * time.Millisecond
 	// patience is the same while they differ or owe an answer.
@@ -61,6 +61,7 @@ func (r *pair) step(s *step) error {
 				done <- err
 				return
 			}
+			w.probe()
 			done <- nil
 		}()
 	}

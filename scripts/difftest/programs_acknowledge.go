@@ -39,6 +39,7 @@ func batchAcks() []program {
 	return []program{
 		with("parts", "Exclusive", b.partly(1, "Individual", "b0", "988"), b.redeliver(1, ""), b.partly(1, "Individual", "b0", "3"), b.partly(1, "Individual", "b0", "1020")),
 		with("parts-shared", "Shared", b.partly(1, "Individual", "b0", "988"), b.stats(1), b.redeliver(1, ""), b.stats(1), b.redeliver(1, "b0"), b.ack(1, "b0"), b.stats(1)),
+		with("parts-count", "Shared", b.redeliver(1, "b0"), b.redeliver(1, "b0"), b.partly(1, "Individual", "b0", "988"), b.redeliver(1, "b0")),
 		with("parts-words", "Shared", b.partly(1, "Individual", "b1", "0 32"), b.stats(1), b.partly(1, "Individual", "b1", "-1"), b.stats(1)),
 		with("parts-words-missing", "Shared", b.partly(1, "Individual", "b1", "255"), b.redeliver(1, "b1")),
 		with("parts-cumulative", "Exclusive", b.partly(1, "Cumulative", "b0", "1008"), b.lastID(1), b.redeliver(1, ""), b.partly(1, "Cumulative", "b1", "-4 63"), b.lastID(1), b.redeliver(1, "")),

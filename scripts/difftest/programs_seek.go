@@ -1,6 +1,10 @@
 package main
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // seeking are about cursors that are set.
 func seeking() []program {
@@ -55,7 +59,7 @@ func seekingOdd() []program {
 		with("nowhere", b.say("SEEK", "consumer_id:1"), b.flow(1, 1), a.publish(1, "m3")),
 		with("unknown-consumer", b.say("SEEK", "consumer_id:9 message_id{$m0}")),
 		with("twice", together(b.seek(1, "$m1"), b.seek(1, "$m0")), sub, b.flow(1, 9)),
-		with("then-subscribe", together(b.seek(1, "$m1"), b.subscribe(1, "t", "s", "Exclusive", ""), b.flow(1, 9)), b.flow(1, 9)),
+		with("then-subscribe", together(b.seek(1, "$m1"), b.subscribe(1, "t", "s", "Exclusive", ""))),
 		with("then-flow", b.seek(1, "$m1"), b.flow(1, 9), b.acked(1, "Individual", "m1", ""), sub, b.flow(1, 9)),
 		with("after-acks", together(b.acked(1, "Cumulative", "m2", ""), b.seek(1, "$m1")), sub, b.flow(1, 9)),
 		with("then-drop", b.seek(1, "$m2"), b.drop(), sub, b.flow(1, 9)),
@@ -116,6 +120,11 @@ func lastIDs() []program {
 		{name: "last-id-unknown-consumer", steps: []step{a.lastID(9)}},
 		{name: "last-id-reader-empty", steps: []step{a.subscribe(1, "t", "r", "Exclusive", fromStart), a.lastID(1), a.leave(1), a.subscribe(1, "t", "r", "Exclusive", reader), a.lastID(1)}},
 		{name: "last-id-late-subscription", steps: []step{a.producer(1, "t", ""), a.publish(1, "m0 m1"), b.subscribe(1, "t", "s", "Exclusive", ""), b.lastID(1), b.subscribe(2, "t", "u", "Exclusive", earliest), b.lastID(2)}},
+		{name: "last-id-unloaded", steps: []step{
+			a.producer(1, "t", ""), a.publish(1, "m0 m1"), b.subscribe(1, "t", "s", "Exclusive", earliest), b.flow(1, 9), b.cumulative(1, "m1"), b.drop(), a.drop(),
+			admin("PUT", "/admin/v2/persistent/{ns}/{p}-t/unload", ""), b.subscribe(1, "t", "s", "Exclusive", "").later(time.Second), b.lastID(1), b.seek(1, first), b.subscribe(1, "t", "s", "Exclusive", ""),
+			b.lastID(1), b.flow(1, 9),
+		}},
 		{name: "last-id-shared", steps: []step{a.producer(1, "t", ""), a.publish(1, "m0 m1 m2"), b.subscribe(1, "t", "s", "Shared", earliest), b.flow(1, 9), b.ack(1, "m1 m2"), b.lastID(1), b.ack(1, "m0"), b.lastID(1)}},
 	}
 }
@@ -123,7 +132,7 @@ func lastIDs() []program {
 // unsubscribing are about the end of a subscription.
 func unsubscribing() []program {
 	two := func(kind string) []step {
-		return []step{a.producer(1, "t", ""), b.subscribe(1, "t", "s", kind, earliest+` consumer_name:"one"`), c.subscribe(1, "t", "s", kind, `consumer_name:"two"`).later(change)}
+		return []step{a.producer(1, "t", ""), b.subscribe(1, "t", "s", kind, earliest+` consumer_name:"one" priority_level:1`), c.subscribe(1, "t", "s", kind, `consumer_name:"two"`).later(change)}
 	}
 	return []program{
 		{name: "unsubscribe", steps: []step{
@@ -142,7 +151,7 @@ func unsubscribing() []program {
 // consumerStats are about CONSUMER_STATS.
 func consumerStats() []program {
 	of := func(kind string) program {
-		return program{name: "stats-" + kind, steps: []step{
+		return program{name: "stats-of-" + strings.ToLower(strings.ReplaceAll(kind, "_", "-")), steps: []step{
 			a.producer(1, "t", ""), b.subscribe(1, "t", "s", kind, earliest+` consumer_name:"one"`).later(change), b.stats(1), b.flow(1, 10), a.publish(1, "m0 m1"), a.batch(1, "b0", 4, "", ""), b.stats(1),
 			b.ack(1, "m0"), b.stats(1), b.redeliver(1, ""), b.stats(1),
 		}}

@@ -133,7 +133,7 @@ func lists() []program {
 			a.producer(1, "a", ""), a.subscribe(1, "b", "s", "Shared", ""),
 			admin("PUT", "/admin/v2/persistent/{ns}/{p}-c/partitions", "2"),
 			list(`namespace:"{ns}" topics_pattern:"{ns}/{p}.*"`),
-			list(`namespace:"{ns}" topics_pattern:"persistent://{ns}/{p}-[ac].*"`),
+			list(`namespace:"{ns}" topics_pattern:"{ns}/{p}-[ac].*"`),
 			list(`namespace:"{ns}" topics_pattern:"^persistent://{ns}/{p}-a$"`),
 			list(`namespace:"{ns}" topics_pattern:"{ns}/{p}-none" topics_hash:"00000000"`),
 			list(`namespace:"{ns}" mode:ALL topics_pattern:"{ns}/{p}.*"`),

@@ -35,9 +35,6 @@ func subscribing() []program {
 			together(a.subscribe(1, "t", "s", "Shared", ""), a.subscribe(2, "t", "s", "Shared", ""), a.subscribe(3, "u", "s", "Exclusive", "")),
 			a.producer(1, "u", ""), a.flow(3, 2), a.publish(1, "m0"),
 		}},
-		{name: "subscribe-flow-before-answer", steps: []step{
-			a.producer(1, "t", ""), a.publish(1, "m0"), together(b.subscribe(1, "t", "s", "Exclusive", earliest), b.flow(1, 5)), b.flow(1, 5),
-		}},
 		{name: "subscribe-properties", steps: []step{
 			a.subscribe(1, "t", "s", "Shared", `metadata{key:"k" value:"v"} consumer_name:"n" subscription_properties{key:"x" value:"y"} replicate_subscription_state:true`),
 			figures("t", "subscriptions/s/subscriptionProperties/x", "subscriptions/s/consumers/0/metadata/k", "subscriptions/s/consumers/0/consumerName", "subscriptions/s/type"),
@@ -139,7 +136,7 @@ func priorities() []program {
 		}},
 		{name: "shared-priority-turns", steps: []step{
 			a.producer(1, "t", ""), b.subscribe(1, "t", "s", "Shared", `priority_level:2`), c.subscribe(1, "t", "s", "Shared", `priority_level:1`), c.subscribe(2, "t", "s", "Shared", `priority_level:1`),
-			b.flow(1, 100), c.flow(1, 100), c.flow(2, 100), a.publish(1, "m0"), a.publish(1, "m1"), a.publish(1, "m2"), c.drop(), a.publish(1, "m3"),
+			b.flow(1, 100), c.flow(1, 100), c.flow(2, 100), a.publish(1, "m0"), a.publish(1, "m1"), a.publish(1, "m2"), c.leave(1), c.leave(2), a.publish(1, "m3"),
 		}},
 	}
 }

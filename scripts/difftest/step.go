@@ -105,13 +105,17 @@ func (c conn) say(name, text string) step {
 	return c.step(name+" {"+text+"}", func(w *world, cl *client) error { return cl.say(name, w.expand(text)) })
 }
 
+// dropTime is how long a broker may take to notice that a connection has ended.
+const dropTime = 250 * time.Millisecond
+
 // drop ends the connection without a word. A later step under the same name begins another one.
 func (c conn) drop() step {
-	return c.step("drop", func(w *world, cl *client) error {
+	s := c.step("drop", func(w *world, cl *client) error {
 		cl.close()
 		delete(w.clients, string(c))
 		return nil
 	})
+	return s.later(dropTime)
 }
 
 // mute no longer answers the broker's PINGs.

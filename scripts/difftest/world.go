@@ -26,6 +26,7 @@ type world struct {
 	spaces string // the namespace, tenant/name
 	start  int64  // milliseconds since 1970; the first entry is published one later; the same in both worlds
 	clock  int64  // publish time of the last entry
+	alike  bool   // the other world is on the same broker, under names that differ
 
 	clients map[string]*client // by name; used by the world's own goroutine only
 
@@ -79,6 +80,7 @@ func (w *world) closed(c *client) {
 	w.mu.Lock()
 	clear(c.owed)
 	clear(c.sent)
+	c.probed, c.asked = 0, 0
 	gone := c.gone
 	w.mu.Unlock()
 	if !gone {
@@ -155,6 +157,9 @@ func (w *world) streamLocked(e *event) string {
 		return "connection"
 	}
 	delete(e.client.owed, request)
+	if c.GetType() == pulsarpb.BaseCommand_ERROR { // changes nothing, so it may come when it likes
+		return fmt.Sprintf("request %d", request)
+	}
 	if owner := e.client.owners[request]; owner != "" {
 		return owner
 	}
@@ -200,7 +205,7 @@ func (w *world) owes() int {
 	defer w.mu.Unlock()
 	n := 0
 	for _, e := range w.clients {
-		n += len(e.owed)
+		n += len(e.owed) + e.probed + e.asked
 		for _, s := range e.sent {
 			n += len(s)
 		}
@@ -215,6 +220,14 @@ func (w *world) forgive() {
 	for _, c := range w.clients {
 		clear(c.owed)
 		clear(c.sent)
+		c.probed, c.asked = 0, 0
+	}
+}
+
+// probe has every connection show that the broker has read what was said.
+func (w *world) probe() {
+	for _, c := range w.clients {
+		c.probe()
 	}
 }
 
