@@ -86,7 +86,7 @@ func (b *Broker) roomLocked(name TopicName, more int) error {
 		}
 	}
 	if have > int(*most) {
-		return fmt.Errorf("%w: Exceed maximum number of topics in namespace.", ErrLimit)
+		return fmt.Errorf("%w: Exceed maximum number of topics in namespace", ErrLimit)
 	}
 	return nil
 }

@@ -17,8 +17,13 @@
 // commit. What comes back is in redeliver.go, what moves a whole subscription in seek.go,
 // what ends it in unsubscribe.go.
 //
-// [Catalog] is what exists besides messages. The housekeeper (housekeeper.go) watches the
-// quota, trims and unloads. [Budget] divides the memory limit.
+// Non-persistent topics (nonpersistent.go) are the same on a ledger that keeps nothing.
+//
+// [Catalog] is what exists besides messages. [Policies] are rules of namespaces and topics,
+// one shared value for all topics of the same source (policies.go; what they do stands in
+// backlogquota.go, retention.go, ttl.go, pace.go, autocreate.go). The housekeeper
+// (housekeeper.go) watches the quotas, lets expire, trims and unloads. A [Follower]
+// (watch.go) is told which topics come and go. [Budget] divides the memory limit.
 //
 // # Rules that hold everywhere
 //

@@ -44,6 +44,9 @@ func (b *Broker) CreatePartitions(ctx context.Context, base TopicName, n int) er
 	if _, i := base.Partition(); i >= 0 {
 		return fmt.Errorf("%w: %s names a partition", ErrName, base)
 	}
+	if len(keyParts)+len(base.String()) > MaxValueKey {
+		return fmt.Errorf("%w: a name of %d bytes is too long for a partitioned topic", ErrName, len(base.String()))
+	}
 	if err := b.namespaceFor(base); err != nil {
 		return err
 	}

@@ -168,6 +168,9 @@ func (c *Catalog) changePolicies(ctx context.Context, of string, change func(*Po
 	if err := change(&next); err != nil {
 		return err
 	}
+	if len(keyPolicies)+len(of) > MaxValueKey {
+		return fmt.Errorf("%w: a name of %d bytes is too long for policies of its own", ErrBadRequest, len(of))
+	}
 	raw, err := json.Marshal(&next)
 	if err != nil {
 		return fmt.Errorf("write policies of %s: %w", of, err)

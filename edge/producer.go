@@ -139,7 +139,7 @@ func (t *Topic) initialSubscription(ctx context.Context, name string) error {
 		return t.ensureSubscription(ctx, name)
 	}
 	if _, err := t.subscription(ctx, name); err != nil {
-		return fmt.Errorf("%w: Could not create the initial subscription due to the auto subscription creation is not allowed.", ErrNotAllowed)
+		return fmt.Errorf("%w: Could not create the initial subscription due to the auto subscription creation is not allowed", ErrNotAllowed)
 	}
 	return nil
 }

@@ -74,6 +74,10 @@ func (c *Consumer) GiveBack(ds []Delivery) {
 
 func (s *Subscription) backLocked(c *Consumer, d *Delivery) {
 	s.countLocked(c, -unackedOf(&d.Entry, d.Rest), -len(d.Entry.Data), d.Redelivered > 0)
+	if !s.topic.name.IsPersistent() { // nobody has it any more
+		s.counts.dropped.Add(int64(d.Entry.Facts.Messages))
+		s.topic.counts.dropped.Add(int64(d.Entry.Facts.Messages))
+	}
 	switch f := s.dispatch.(type) {
 	case *shared:
 		p := d.Entry.Position

@@ -10,7 +10,8 @@
 //
 // The files by resource: tenants, namespaces (and what their policies look like,
 // policies), topics, partitions, subscriptions, schemas, lookup, brokers, clusters,
-// properties, messages, stats and internalstats for what describes a topic, health, metrics
+// rules and backlogquotas for the policies that can be set one by one, properties,
+// messages, stats and internalstats for what describes a topic, health, metrics
 // (metrictopics for the families with a topic label), status for our own summary that
 // `wayside status` reads.
 //
@@ -19,8 +20,8 @@
 //   - Every refusal is {"reason": …}. There are no HTML pages, and bad input never is
 //     answered with 500.
 //   - Bodies need not name a content type; forms and XML are refused (415).
-//   - Paths that do not exist here are 404 whatever Pulsar has there: a policy that
-//     cannot be enforced is not accepted either.
+//   - Paths that do not exist here are 404 whatever Pulsar has there. A policy that
+//     cannot be enforced is not accepted: setting it is 501.
 //   - Statistics are taken at the moment of the request, not sampled once a minute.
 //   - Bundles exist in answers alone: one broker owns everything.
 package admin
