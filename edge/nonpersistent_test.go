@@ -2,7 +2,9 @@ package edge_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -154,3 +156,53 @@ type hoarder struct {
 
 func (h *hoarder) Room() int               { return 1 << 20 }
 func (h *hoarder) Deliver(d edge.Delivery) { h.got = append(h.got, d) }
+
+// Clients of all kinds come and go while others publish: what was taken goes to nobody
+// twice, in the order of its publisher, and all memory comes back.
+func TestANonPersistentTopicUnderLoad(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic(fleeting)
+	const publishers, each = 4, 500
+	var work sync.WaitGroup
+	for i := range publishers {
+		p, _ := k.producer(topic, edge.ProducerOptions{})
+		work.Go(func() {
+			for n := range each {
+				m := message(fmt.Sprintf("%d %d", i, n))
+				m.Facts.Slot = uint16(i)
+				<-send(p, m)
+			}
+			p.Close(nil)
+		})
+	}
+	steady, in := k.subscribe(topic, subscription("steady", edge.Exclusive))
+	steady.Flow(1 << 20)
+	for _, kind := range []edge.SubKind{edge.Exclusive, edge.Shared, edge.Failover, edge.KeyShared} {
+		work.Go(func() {
+			for n := range 50 {
+				c, err := topic.Subscribe(t.Context(), subscription(fmt.Sprint(kind, n%2), kind), &inbox{room: -1}, &peer{})
+				if err != nil {
+					continue // its seat is not free yet
+				}
+				c.Flow(10)
+				c.Redeliver(nil, -1)
+				c.Close()
+			}
+		})
+	}
+	work.Wait()
+	last := map[int]int{}
+	for _, body := range in.bodies() {
+		var i, n int
+		if _, err := fmt.Sscanf(body, "%d %d", &i, &n); err != nil {
+			t.Fatal(err)
+		}
+		if before, ok := last[i]; ok && n <= before {
+			t.Fatalf("publisher %d: %d came behind %d", i, n, before)
+		}
+		last[i] = n
+	}
+	if st := topic.Stats().Subscriptions["steady"]; st.MsgOut+st.Dropped > publishers*each {
+		t.Errorf("%d given and %d dropped, of %d", st.MsgOut, st.Dropped, publishers*each)
+	}
+}
