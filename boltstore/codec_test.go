@@ -40,8 +40,11 @@ func drawFacts(t *rapid.T) edge.Facts {
 	if rapid.Bool().Draw(t, "chunk") {
 		f.Chunk = edge.Chunk{UUID: text.Draw(t, "uuid"), ID: rapid.Int32().Draw(t, "id"), Of: rapid.Int32Min(1).Draw(t, "of")}
 	}
+	if rapid.Bool().Draw(t, "copy") {
+		f.Origin = &edge.Origin{Position: edge.Position{Ledger: n.Draw(t, "ledger"), Entry: n.Draw(t, "entry")}, Index: rapid.Uint64().Draw(t, "index")}
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "tail") {
-		f.Tail = appendTag(f.Tail, rapid.Uint64Min(tagSchema+1).Draw(t, "tag"), raw.Draw(t, "value"))
+		f.Tail = appendTag(f.Tail, rapid.Uint64Min(tagOrigin+1).Draw(t, "tag"), raw.Draw(t, "value"))
 	}
 	return f
 }
@@ -69,10 +72,11 @@ func TestFactsFormat(t *testing.T) {
 		Producer: "p", Sequence: 1, Highest: 3, Messages: 3, Batch: true, Slot: 300,
 		Publish: 1000, Receive: 1001, ReceiveMono: 5, Boot: 7, Key: []byte("k"), Chunk: edge.Chunk{UUID: "u", ID: 1, Of: 2},
 		Marker: 4, InTxn: true, Txn: edge.TxnID{Most: 1, Least: 2}, Event: 6, DeliverAt: 8, Schema: []byte{9},
+		Origin: &edge.Origin{Position: edge.Position{Ledger: 10, Entry: 11}, Index: 12},
 		Tail: []byte{100, 1, 42},
 	}
 	const want = "1101700204" + "03ac02d00f02" + "0a0700000000000000" +
-		"01016b" + "0203020475" + "030108" + "041001000000000000000200000000000000" + "05010c" + "060110" + "070109" + "64012a"
+		"01016b" + "0203020475" + "030108" + "041001000000000000000200000000000000" + "05010c" + "060110" + "070109" + "080314160c" + "64012a"
 	got := fmt.Sprintf("%x", appendFacts(nil, &f))
 	if got != want {
 		t.Fatalf("facts are written as\n%s, the format is\n%s", got, want)

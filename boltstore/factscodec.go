@@ -27,6 +27,7 @@ const (
 	tagEvent
 	tagDeliverAt
 	tagSchema
+	tagOrigin
 )
 
 // maxFacts bounds what is stored of an entry beside its bytes: the longest key with
@@ -86,6 +87,10 @@ func appendTagged(b []byte, f *edge.Facts) []byte {
 	}
 	if f.Schema != nil {
 		b = appendTag(b, tagSchema, f.Schema)
+	}
+	if f.Origin != nil {
+		v := appendPosition(field[:0], f.Origin.Position)
+		b = appendTag(b, tagOrigin, binary.AppendUvarint(v, f.Origin.Index))
 	}
 	return b
 }
@@ -148,6 +153,8 @@ func (d *decoder) tagged(f *edge.Facts) {
 		f.DeliverAt = v.varint()
 	case tagSchema:
 		f.Schema = cloneSet(v.b)
+	case tagOrigin:
+		f.Origin = &edge.Origin{Position: v.position(), Index: v.uvarint()}
 	default:
 		f.Tail = append(f.Tail, whole[:len(whole)-len(d.b)]...)
 	}

@@ -30,9 +30,18 @@ type Facts struct {
 
 	Schema []byte // schema version of the metadata, nil if none
 
+	Origin *Origin // of an entry in a topic's compacted form, nil elsewhere
+
 	// Tail holds tagged fields that this version does not know, exactly as read.
 	// They are written back unchanged.
 	Tail []byte
+}
+
+// Origin is where an entry of a compacted form comes from (see compacted). It is not
+// changed any more.
+type Origin struct {
+	Position Position // in the topic's own ledgers
+	Index    uint64   // of its first message there
 }
 
 // Chunk tells a part of a chunked message from the others.

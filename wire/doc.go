@@ -8,7 +8,8 @@
 // [ParseRedeliver]. All others go through [Decode]. What follows a SEND, the
 // entry, is checked and described by [ParseMessage], whose facts decide about
 // batches, keys, delays and chunks without anybody looking inside. [Unpacker] does
-// look inside: it opens an entry into the messages its producer sent.
+// look inside: it opens an entry into the messages its producer sent, and for
+// compaction writes a batch anew with only some of them.
 //
 // Outwards: [AppendSendReceipt], [AppendMessage] and [AppendAckResponse] write
 // what is sent often, [AppendCommand] the rest. [AppendMessage] ends where the

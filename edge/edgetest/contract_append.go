@@ -19,6 +19,7 @@ func fullFacts() edge.Facts {
 		Publish: 1_700_000_000_000, Event: -1, DeliverAt: 1 << 50,
 		Receive: 1_600_000_000_000, ReceiveMono: 12345, Boot: 1<<64 - 1,
 		Schema: []byte{0, 1}, Tail: []byte{100, 2, 'x', 'y'},
+		Origin: &edge.Origin{Position: edge.Position{Ledger: 3, Entry: 4}, Index: 5},
 	}
 }
 
