@@ -5,6 +5,7 @@ go 1.26.0
 replace (
 	github.com/AthenZ/athenz => ./uplink/internal/athenz
 	github.com/hamba/avro/v2 => ./uplink/internal/avro
+	github.com/prometheus/client_golang => ./uplink/internal/prometheus
 )
 
 require (

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
-
 	"wayside/edge"
+	"wayside/edge/admin"
 	"wayside/uplink"
 )
 
@@ -17,8 +16,7 @@ type uplinkMetrics struct {
 
 // uplinkFamily is one metric in both forms.
 type uplinkFamily struct {
-	single, sum *prometheus.Desc
-	kind        prometheus.ValueType
+	single, sum *admin.Family
 	value       func(*uplink.TopicStatus) float64
 	largest     bool // the sum is none, but the largest value
 }
@@ -55,20 +53,19 @@ var uplinkColumns = []struct {
 		value: func(t *uplink.TopicStatus) float64 { return float64(t.Conflicts) }},
 }
 
-func newUplinkMetrics(status func() uplink.Status, cluster string) *uplinkMetrics {
-	m, constant := &uplinkMetrics{status: status}, prometheus.Labels{"cluster": cluster}
+func newUplinkMetrics(status func() uplink.Status) admin.Collector {
+	m, all := &uplinkMetrics{status: status}, admin.Collector{}
 	for _, c := range uplinkColumns {
 		f := uplinkFamily{
-			single: prometheus.NewDesc(c.name, c.help, []string{"namespace", "remote_cluster", "route", "topic"}, constant),
-			sum:    prometheus.NewDesc(c.name, c.help, []string{"namespace", "remote_cluster", "route"}, constant),
-			kind:   prometheus.GaugeValue, value: c.value, largest: c.oldest,
-		}
-		if c.counts {
-			f.kind = prometheus.CounterValue
+			single: &admin.Family{Name: c.name, Help: c.help, Counts: c.counts, Labels: []string{"namespace", "remote_cluster", "route", "topic"}},
+			sum:    &admin.Family{Name: c.name, Help: c.help, Counts: c.counts, Labels: []string{"namespace", "remote_cluster", "route"}},
+			value:  c.value, largest: c.oldest,
 		}
 		m.families = append(m.families, f)
+		all.Families = append(all.Families, f.single, f.sum)
 	}
-	return m
+	all.Collect = m.collect
+	return all
 }
 
 func truth(b bool) float64 {
@@ -78,11 +75,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// Describe says nothing, so that the families may have the topic's label or not.
-func (m *uplinkMetrics) Describe(chan<- *prometheus.Desc) {}
-
-// Collect takes a snapshot.
-func (m *uplinkMetrics) Collect(to chan<- prometheus.Metric) {
+// collect takes a snapshot.
+func (m *uplinkMetrics) collect(to *admin.Scrape) {
 	st := m.status()
 	if len(st.Topics) > maxUplinkTopics {
 		m.collectSums(to, &st)
@@ -91,12 +85,12 @@ func (m *uplinkMetrics) Collect(to chan<- prometheus.Metric) {
 	for i := range st.Topics {
 		t := &st.Topics[i]
 		for _, f := range m.families {
-			to <- prometheus.MustNewConstMetric(f.single, f.kind, f.value(t), namespaceName(t), st.Cluster, t.Route, t.Topic)
+			to.Put(f.single, f.value(t), namespaceName(t), st.Cluster, t.Route, t.Topic)
 		}
 	}
 }
 
-func (m *uplinkMetrics) collectSums(to chan<- prometheus.Metric, st *uplink.Status) {
+func (m *uplinkMetrics) collectSums(to *admin.Scrape, st *uplink.Status) {
 	type place struct{ namespace, route string }
 	sums := map[place][]float64{}
 	for i := range st.Topics {
@@ -115,7 +109,7 @@ func (m *uplinkMetrics) collectSums(to chan<- prometheus.Metric, st *uplink.Stat
 	}
 	for at, values := range sums {
 		for j, f := range m.families {
-			to <- prometheus.MustNewConstMetric(f.sum, f.kind, values[j], at.namespace, st.Cluster, at.route)
+			to.Put(f.sum, values[j], at.namespace, st.Cluster, at.route)
 		}
 	}
 }

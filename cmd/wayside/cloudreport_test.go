@@ -2,12 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"wayside/edge/admin"
 	"wayside/uplink"
 )
 
@@ -72,20 +72,16 @@ func TestUplinkMetricsAreBounded(t *testing.T) {
 // gathered are the figures of a scrape, a line each.
 func gathered(t *testing.T, st uplink.Status) map[string]bool {
 	t.Helper()
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(newUplinkMetrics(func() uplink.Status { return st }, "standalone"))
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	scrape := admin.NewScrape("standalone")
+	newUplinkMetrics(func() uplink.Status { return st }).Collect(scrape)
 	lines := map[string]bool{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			line := []string{f.GetName()}
-			for _, l := range m.GetLabel() {
-				line = append(line, l.GetName()+"="+l.GetValue())
-			}
-			lines[strings.Join(append(line, fmt.Sprint(m.GetGauge().GetValue()+m.GetCounter().GetValue())), " ")] = true
+	for line := range strings.Lines(string(scrape.Text())) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), "{")
+		labels, value, ok := strings.Cut(rest, "} ")
+		if ok {
+			all := strings.Split(strings.ReplaceAll(labels, `"`, ""), ",")
+			slices.Sort(all)
+			lines[strings.Join(append(append([]string{name}, all...), value), " ")] = true
 		}
 	}
 	return lines

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"wayside/boltstore"
 	"wayside/edge"
@@ -37,6 +38,7 @@ type server struct {
 	broker *edge.Broker
 	uplink *uplink.Uplink // nil for none
 	edgeID string
+	began  time.Time
 	ready  bool // the start has succeeded: what it made stays
 }
 
@@ -44,6 +46,7 @@ type server struct {
 // on the stack. Ports are bound before the directory is made: a start that fails leaves
 // nothing behind.
 func (b *server) start() error {
+	b.began = time.Now()
 	build := thisBuild()
 	b.log.Info("starting", "version", build.version, "commit", build.commit, "go", build.goes, "platform", build.platform)
 	b.log.Info("configuration", "from", b.name())
@@ -251,8 +254,9 @@ func (b *server) startAdmin(clients *pulsar.Server) error {
 	o.Advertised = withPort(b.Listen.Advertised, o.PulsarPort)
 	o.Clients = clients.Sessions
 	o.Sections = map[string]func() any{"data": b.reportData, "uplink": b.reportUplink}
+	o.Collectors = append(o.Collectors, processCollector(float64(b.began.UnixMilli())/1e3))
 	if b.uplink != nil {
-		o.Collectors = append(o.Collectors, newUplinkMetrics(b.uplink.Status, o.Cluster))
+		o.Collectors = append(o.Collectors, newUplinkMetrics(b.uplink.Status))
 	}
 	server, err := admin.New(o)
 	if err != nil {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"wayside/edge"
 	"wayside/edge/edgetest"
 )
@@ -54,8 +52,6 @@ func FuzzTopic(f *testing.F) {
 		{"DELETE", "/subscription/{sub}"}, {"DELETE", "/partitions"}, {"DELETE", "?force=true"},
 	}
 	server := newFuzzed(f)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(server.brokerCollector())
 	f.Fuzz(func(t *testing.T, tenant, namespace, topic, sub, n, body string) {
 		defer server.begin(t)()
 		at := "/" + url.PathEscape(tenant) + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(topic)
@@ -68,9 +64,7 @@ func FuzzTopic(f *testing.F) {
 		}
 		askURL(t, server.Server, "GET", "/lookup/v2/topic/persistent"+at, "")
 		askURL(t, server.Server, "GET", StatusPath, "")
-		if _, err := registry.Gather(); err != nil {
-			t.Errorf("metrics with topic %q, subscription %q: %v", topic, sub, err)
-		}
+		scraped(t, server.Server)
 		for _, route := range endings {
 			askURL(t, server.Server, route.method, "/admin/v2/persistent"+at+fill.Replace(route.rest), body)
 		}

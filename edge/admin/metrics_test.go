@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
@@ -105,9 +104,8 @@ func TestMetricsHavePulsarsNames(t *testing.T) {
 func TestMetricsValues(t *testing.T) {
 	server, _ := newServer(t, func(o *Options, _ *edge.Options) {
 		o.Clients = func() int { return 7 }
-		extra := prometheus.NewGauge(prometheus.GaugeOpts{Name: "wayside_extra"})
-		extra.Set(3)
-		o.Collectors = []prometheus.Collector{extra}
+		extra := &Family{Name: "wayside_extra", Help: "a \\ and\na line"}
+		o.Collectors = []Collector{{[]*Family{extra}, func(to *Scrape) { to.Put(extra, 3) }}}
 	})
 	const name = "persistent://public/default/t"
 	busy(t, open(t, server, name))
@@ -206,8 +204,8 @@ func TestMetricsOpenNoTopic(t *testing.T) {
 func TestMetricsThatContradict(t *testing.T) {
 	server, _ := newServer(t)
 	o := server.opts
-	gauge := func() prometheus.Collector { return prometheus.NewGauge(prometheus.GaugeOpts{Name: "wayside_twice"}) }
-	o.Collectors = []prometheus.Collector{gauge(), gauge()}
+	gauge := func() Collector { return Collector{Families: []*Family{{Name: "wayside_twice"}}} }
+	o.Collectors = []Collector{gauge(), gauge()}
 	if _, err := New(o); err == nil {
 		t.Error("two collectors with one name are taken")
 	}

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"wayside/edge"
 )
 
@@ -97,27 +95,26 @@ func oneIf(b bool) float64 {
 
 // topicFamilies are the descriptions of both forms, in the order of the columns.
 type topicFamilies struct {
-	count         family // pulsar_topics_count, always per namespace
-	topic         []family
-	namespace     []family
-	subscriptions []family
+	count         *Family // pulsar_topics_count, always per namespace
+	topic         []*Family
+	namespace     []*Family
+	subscriptions []*Family
 }
 
-func (s *Server) topicFamilies() topicFamilies {
-	const gauge = prometheus.GaugeValue
-	f := topicFamilies{count: s.family(gauge, "pulsar_topics_count", "Topics that exist, every partition counted.", "namespace")}
+func newTopicFamilies() topicFamilies {
+	f := topicFamilies{count: &Family{Name: "pulsar_topics_count", Help: "Topics that exist, every partition counted.", Labels: []string{"namespace"}}}
 	for _, c := range topicColumns {
-		f.topic = append(f.topic, s.family(gauge, c.name, c.help, "namespace", "topic"))
-		f.namespace = append(f.namespace, s.family(gauge, c.name, c.help, "namespace"))
+		f.topic = append(f.topic, &Family{Name: c.name, Help: c.help, Labels: []string{"namespace", "topic"}})
+		f.namespace = append(f.namespace, &Family{Name: c.name, Help: c.help, Labels: []string{"namespace"}})
 	}
 	for _, c := range subscriptionColumns {
-		f.subscriptions = append(f.subscriptions, s.family(gauge, c.name, c.help, "namespace", "topic", "subscription"))
+		f.subscriptions = append(f.subscriptions, &Family{Name: c.name, Help: c.help, Labels: []string{"namespace", "topic", "subscription"}})
 	}
 	return f
 }
 
 // collectTopics tells of each topic, or of the namespaces' sums.
-func (c *brokerCollector) collectTopics(out gather, now *scrape) {
+func (c *brokerCollector) collectTopics(out *Scrape, now *brokerNow) {
 	sums := map[string]*topicFigures{}
 	single := len(now.records) <= c.server.opts.MetricsTopics
 	open := c.server.openTopics(single && now.stats.Subscriptions <= c.server.opts.MetricsSubscriptions)
@@ -137,33 +134,33 @@ func (c *brokerCollector) collectTopics(out gather, now *scrape) {
 			continue
 		}
 		for j, column := range topicColumns {
-			c.topics.topic[j].put(out, column.value(&topic.figures), ns, name)
+			out.Put(c.topics.topic[j], column.value(&topic.figures), ns, name)
 		}
 		c.collectSubscriptions(out, ns, name, topic.subscriptions)
 	}
 	c.collectSums(out, sums, single)
 }
 
-func (c *brokerCollector) collectSubscriptions(out gather, ns, topic string, subs map[string]edge.SubscriptionStats) {
+func (c *brokerCollector) collectSubscriptions(out *Scrape, ns, topic string, subs map[string]edge.SubscriptionStats) {
 	for _, name := range slices.Sorted(maps.Keys(subs)) {
 		stats := subs[name]
 		if !stats.Durable { // readers have random names, new ones each time
 			continue
 		}
 		for j, column := range subscriptionColumns {
-			c.topics.subscriptions[j].put(out, column.value(&stats), ns, topic, name)
+			out.Put(c.topics.subscriptions[j], column.value(&stats), ns, topic, name)
 		}
 	}
 }
 
-func (c *brokerCollector) collectSums(out gather, sums map[string]*topicFigures, single bool) {
+func (c *brokerCollector) collectSums(out *Scrape, sums map[string]*topicFigures, single bool) {
 	for ns, figures := range sums {
-		c.topics.count.put(out, float64(figures.topics), ns)
+		out.Put(c.topics.count, float64(figures.topics), ns)
 		if single {
 			continue
 		}
 		for j, column := range topicColumns {
-			c.topics.namespace[j].put(out, column.value(figures), ns)
+			out.Put(c.topics.namespace[j], column.value(figures), ns)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"wayside/edge"
 )
 
@@ -53,7 +51,7 @@ type Options struct {
 	// can write. They are called for every request, from any goroutine.
 	Sections map[string]func() any
 	// Collectors are further metrics. Their names begin with wayside_, or are Pulsar's.
-	Collectors []prometheus.Collector
+	Collectors []Collector
 }
 
 // DefaultOptions are the values of an installation that configures nothing.
