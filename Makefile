@@ -2,7 +2,7 @@
 # and which settings it takes.
 
 .DEFAULT_GOAL := help
-.PHONY: run test long build dist check fuzz crash conformance bench gen cover help
+.PHONY: run test long build dist check fuzz crash conformance differ bench gen cover help
 
 run: ## start a broker on the playground's settings, with sensors that publish to it
 	@scripts/playground
@@ -10,7 +10,7 @@ run: ## start a broker on the playground's settings, with sensors that publish t
 test: ## all that CI runs, on a bare machine
 	@scripts/test
 
-long: build ## full crash, uplink and fuzz runs; SEED=… repeats one
+long: build ## full crash, uplink, comparison and fuzz runs; SEED=… repeats one
 	@scripts/long $(SEED)
 
 build: ## bin/wayside for this machine
@@ -30,6 +30,9 @@ crash: build ## kill the broker at random moments, ROUNDS (20) times; SEED=… r
 
 conformance: build ## unmodified Python, Java, Node and Go clients against the built broker
 	@scripts/conform
+
+differ: build ## the same programs against the built broker and a real Pulsar, compared step by step
+	@scripts/differ
 
 bench: build ## publishers against Wayside, a broker that stores nothing, and NATS JetStream
 	@scripts/bench/run

@@ -26,6 +26,7 @@ func settings() []setting {
 		{name: "", space: "public/default"},
 		{name: "dedup", space: "public/dedup", policies: [][2]string{{"deduplication", "true"}}, set: []string{"topics.deduplication=true"}},
 		{name: "fixed", space: "public/fixed", policies: [][2]string{{"autoTopicCreation", `{"allowAutoTopicCreation":false}`}}, set: []string{"topics.auto_create=false"}},
+		{name: "trimmed", space: "public/trimmed", set: []string{"storage.keep_acked=0", "topics.backlog_check_interval=1s"}},
 	}
 }
 

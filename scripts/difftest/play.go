@@ -15,7 +15,7 @@ const (
 	// doubt is the same while they differ in a way that is known.
 	doubt = 300 * time.Millisecond
 	// patience is the same while they differ or owe an answer.
-	patience = 2500 * time.Millisecond
+	patience = 10 * time.Second
 	// tick is how often is looked.
 	tick = 4 * time.Millisecond
 )

@@ -125,6 +125,12 @@ func lastIDs() []program {
 			admin("PUT", "/admin/v2/persistent/{ns}/{p}-t/unload", ""), b.subscribe(1, "t", "s", "Exclusive", "").later(time.Second), b.lastID(1), b.seek(1, first), b.subscribe(1, "t", "s", "Exclusive", ""),
 			b.lastID(1), b.flow(1, 9),
 		}},
+		{name: "last-id-trimmed", setting: "trimmed", steps: []step{
+			a.producer(1, "t", ""), b.subscribe(1, "t", "s", "Exclusive", earliest), a.publish(1, "m0 m1"), b.flow(1, 9), b.cumulative(1, "m1").later(3 * time.Second), b.drop(), a.drop(),
+			admin("PUT", "/admin/v2/persistent/{ns}/{p}-t/unload", "").later(time.Second), b.subscribe(1, "t", "s", "Exclusive", "").later(time.Second), b.lastID(1),
+			b.seek(1, first), b.subscribe(1, "t", "s", "Exclusive", ""), b.lastID(1), b.flow(1, 9), c.subscribe(1, "t", "r", "Exclusive", fromStart), c.lastID(1), c.flow(1, 9),
+			a.producer(1, "t", ""), a.publish(1, "m2"), b.lastID(1),
+		}},
 		{name: "last-id-shared", steps: []step{a.producer(1, "t", ""), a.publish(1, "m0 m1 m2"), b.subscribe(1, "t", "s", "Shared", earliest), b.flow(1, 9), b.ack(1, "m1 m2"), b.lastID(1), b.ack(1, "m0"), b.lastID(1)}},
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,11 @@ type program struct {
 	name    string
 	setting string // of the broker: "" for the usual one, see settings
 	steps   []step
+}
+
+// waits tells whether the program waits a second or more for something to come.
+func (p *program) waits() bool {
+	return slices.ContainsFunc(p.steps, func(s step) bool { return s.wait >= time.Second })
 }
 
 // step is one thing that a client, or somebody at the admin interface, does. What both brokers say to it is awaited
