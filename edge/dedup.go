@@ -56,6 +56,12 @@ func (t *Topic) useSequenceLocked(p *Producer) {
 		}
 		return
 	}
+	t.takeSequenceLocked(p)
+	p.last = p.seq.pushed
+}
+
+// takeSequenceLocked lets what the producer publishes from now on count.
+func (t *Topic) takeSequenceLocked(p *Producer) {
 	s := t.sequences[p.name]
 	if s == nil {
 		if len(t.sequences) >= MaxSequences {
@@ -67,7 +73,24 @@ func (t *Topic) useSequenceLocked(p *Producer) {
 	t.comings++
 	s.generated, s.used = p.generated(), t.comings
 	s.users++
-	p.seq, p.last = s, s.pushed
+	p.seq = s
+}
+
+// adoptDeduplication lets a rule that was changed hold for the producers that are there.
+// What they published before it was switched on is not known.
+func (t *Topic) adoptDeduplication() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	on := t.deduplicates() && t.name.IsPersistent()
+	for _, p := range t.allProducersLocked() {
+		switch {
+		case on && p.seq == nil:
+			t.takeSequenceLocked(p)
+		case !on && p.seq != nil && !p.opts.Deduplicate:
+			p.seq.let()
+			p.seq = nil
+		}
+	}
 }
 
 // deduplicates reports whether sequences count on this topic, whoever publishes.

@@ -226,6 +226,7 @@ func (b *Broker) Effective(name TopicName) *Policies { return b.catalog.effectiv
 // adopt takes over the rules that hold now.
 func (t *Topic) adopt() {
 	t.policies.Store(t.broker.catalog.effective(t.name))
+	t.adoptDeduplication()
 	for _, s := range *t.wakes.Load() {
 		s.wake() // a rate may have gone
 	}

@@ -214,10 +214,10 @@ func (p *Producer) Publish(m Message, done func(Receipt, error)) {
 	t.ledger.Append(m, func(e Entry, err error) {
 		switch {
 		case err == nil:
-			p.stored(&e)
+			p.stored(&e, seq)
 			done(Receipt{Position: e.Position, Index: e.Index}, nil)
 		case errors.Is(err, ErrBadRequest):
-			p.refused(last)
+			p.refused(seq, last)
 			done(Receipt{}, err)
 		default:
 			t.failed(err)
@@ -228,14 +228,14 @@ func (p *Producer) Publish(m Message, done func(Receipt, error)) {
 
 // refused runs on the store's goroutine after a message that no store could take. It
 // fails alone, and its sequence, if nothing came behind it, is not known.
-func (p *Producer) refused(last int64) {
-	if p.seq == nil {
+func (p *Producer) refused(seq *sequence, last int64) {
+	if seq == nil {
 		return
 	}
 	p.topic.mu.Lock()
 	defer p.topic.mu.Unlock()
-	if p.seq.pushed == last {
-		p.seq.fallBack()
+	if seq.pushed == last {
+		seq.fallBack()
 	}
 }
 
@@ -254,16 +254,16 @@ func (p *Producer) barredLocked(m *Message) error {
 }
 
 // stored runs on the store's goroutine when an entry of the producer is durable.
-func (p *Producer) stored(e *Entry) {
+func (p *Producer) stored(e *Entry, seq *sequence) {
 	n := int64(e.Facts.Messages)
 	p.msgIn.Add(n)
 	p.bytesIn.Add(int64(len(e.Data)))
 	p.topic.counts.in(n, int64(len(e.Data)))
 	p.topic.broker.counts.in(n, int64(len(e.Data)))
 	p.topic.broker.shortage.over()
-	if p.seq != nil {
+	if seq != nil {
 		p.topic.mu.Lock()
-		p.seq.settled(&e.Facts)
+		seq.settled(&e.Facts)
 		p.topic.mu.Unlock()
 	}
 	p.topic.appended(e)
