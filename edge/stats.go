@@ -13,7 +13,6 @@ type counters struct {
 	lost             atomic.Int64 // ranges that were gone or damaged
 	dropped          atomic.Int64 // entries that gave way when the store was full, messages that nobody could take
 	rate             rate
-	drops            rate
 }
 
 func (c *counters) in(messages, bytes int64) {
@@ -26,15 +25,6 @@ func (c *counters) out(messages, bytes int64) {
 	c.bytesOut.Add(bytes)
 }
 
-// dropRate is how many messages a second nobody could take.
-func (c *counters) dropRate(now time.Time) float64 {
-	n := c.dropped.Load()
-	if n == 0 && c.drops.past.Load() == nil {
-		return 0
-	}
-	return c.drops.per(now, [4]int64{n})[0]
-}
-
 // rate remembers counts of about a minute ago, to say how fast they grow. It takes
 // memory only once somebody has asked.
 type rate struct{ past atomic.Pointer[rateState] }
@@ -42,21 +32,21 @@ type rate struct{ past atomic.Pointer[rateState] }
 type rateState struct {
 	mu       sync.Mutex
 	at, was  time.Time
-	now, old [4]int64
+	now, old [5]int64
 }
 
 // rateWindow is the least time that a rate is averaged over; Pulsar's is a minute.
 const rateWindow = time.Minute
 
 // per returns the growth per second of the given counts over the last minute or two.
-func (r *rate) per(t time.Time, counts [4]int64) (perSecond [4]float64) {
+func (r *rate) per(t time.Time, counts [5]int64) (perSecond [5]float64) {
 	if r.past.Load() == nil {
 		r.past.CompareAndSwap(nil, &rateState{at: t, was: t, now: counts, old: counts})
 	}
 	return r.past.Load().per(t, counts)
 }
 
-func (r *rateState) per(t time.Time, counts [4]int64) (perSecond [4]float64) {
+func (r *rateState) per(t time.Time, counts [5]int64) (perSecond [5]float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t.Sub(r.at) >= rateWindow {
@@ -71,8 +61,8 @@ func (r *rateState) per(t time.Time, counts [4]int64) (perSecond [4]float64) {
 	return perSecond
 }
 
-func (c *counters) rates(t time.Time) [4]float64 {
-	return c.rate.per(t, [4]int64{c.msgIn.Load(), c.bytesIn.Load(), c.msgOut.Load(), c.bytesOut.Load()})
+func (c *counters) rates(t time.Time) [5]float64 {
+	return c.rate.per(t, [5]int64{c.msgIn.Load(), c.bytesIn.Load(), c.msgOut.Load(), c.bytesOut.Load(), c.dropped.Load()})
 }
 
 // BrokerStats is a snapshot of the whole broker.
@@ -195,7 +185,7 @@ func (t *Topic) Stats() TopicStats {
 		Name: t.name, BirthID: t.ledger.BirthID(), Spans: spans,
 		MsgIn: c.msgIn.Load(), BytesIn: c.bytesIn.Load(), MsgOut: c.msgOut.Load(), BytesOut: c.bytesOut.Load(),
 		RateIn: r[0], ThroughputIn: r[1], RateOut: r[2], ThroughputOut: r[3],
-		Dropped: c.dropped.Load(), DropRate: c.dropRate(now),
+		Dropped: c.dropped.Load(), DropRate: r[4],
 		Subscriptions: map[string]SubscriptionStats{}, Deduplication: t.deduplicates(),
 	}
 	st.Entries, _, st.StorageSize = spans.Totals()
@@ -217,7 +207,7 @@ func (t *Topic) Stats() TopicStats {
 }
 
 func (p *Producer) stats(now time.Time) ProducerStats {
-	r := p.rate.per(now, [4]int64{p.msgIn.Load(), p.bytesIn.Load()})
+	r := p.rate.per(now, [5]int64{p.msgIn.Load(), p.bytesIn.Load()})
 	return ProducerStats{
 		ID: p.opts.ID, Name: p.name, Address: p.peer.Address(), Version: p.peer.Version(), Connected: p.since,
 		Metadata: p.opts.Metadata, Access: p.opts.Access,
@@ -236,7 +226,7 @@ func (s *Subscription) stats(now time.Time, spans Spans) SubscriptionStats {
 		RateOut: r[2], ThroughputOut: r[3], MarkDelete: s.cursor.MarkDelete(), Holes: s.cursor.Holes(),
 		Properties: s.cursor.Properties(), LastAck: s.lastAck.Load(), LastFlow: s.lastFlow.Load(),
 		LastSent: s.lastSent.Load(), LastMove: s.lastMove.Load(),
-		OutOfOrder: s.outOfOrder, Sticky: s.sticky, Paused: s.paused, Dropped: s.counts.dropped.Load(), DropRate: s.counts.dropRate(now),
+		OutOfOrder: s.outOfOrder, Sticky: s.sticky, Paused: s.paused, Dropped: s.counts.dropped.Load(), DropRate: r[4],
 		Expired: s.expired.Load(), LastExpire: s.lastExpired.Load(),
 	}
 	s.dispatch.fill(&st)
@@ -255,7 +245,7 @@ func (c *Consumer) Stats() ConsumerStats {
 }
 
 func (c *Consumer) statsLocked(now time.Time, backlog int64) ConsumerStats {
-	r := c.rate.per(now, [4]int64{c.msgOut.Load(), c.bytesOut.Load(), c.redelivered.Load()})
+	r := c.rate.per(now, [5]int64{c.msgOut.Load(), c.bytesOut.Load(), c.redelivered.Load()})
 	st := ConsumerStats{
 		ID: c.opts.ID, Name: c.opts.Consumer, Address: c.peer.Address(), Version: c.peer.Version(), Connected: c.since,
 		Metadata: c.opts.Metadata, Kind: c.opts.Kind, Permits: int64(c.permits), Unacked: int64(c.unacked), Blocked: c.blocked,
