@@ -6,6 +6,7 @@ replace (
 	github.com/AthenZ/athenz => ./uplink/internal/athenz
 	github.com/hamba/avro/v2 => ./uplink/internal/avro
 	github.com/prometheus/client_golang => ./uplink/internal/prometheus
+	github.com/sirupsen/logrus => ./uplink/internal/logrus
 )
 
 require (
