@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"wayside/edge"
@@ -25,9 +26,10 @@ type Server struct {
 	writers       *buffers
 	pieces        sync.Pool // of queue
 	batches       sync.Pool
-	listing       turn  // to list topics
-	texts         texts // of producers and consumers
-	logins        texts // of those who are logging in
+	listing       turn         // to list topics
+	watching      atomic.Int64 // watchers of all sessions
+	texts         texts        // of producers and consumers
+	logins        texts        // of those who are logging in
 	complaints    complaints
 	run           context.Context // ends when connections are to be cut
 	cut           context.CancelCauseFunc

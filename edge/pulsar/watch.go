@@ -28,9 +28,13 @@ import (
 	"wayside/wire/pulsarpb"
 )
 
-// maxWatchers is how many watchers one connection may have: each costs a goroutine, and
-// a client has one for each pattern.
-const maxWatchers = 100
+// maxWatchers is how many watchers one connection may have, and allWatchers how many all
+// together: each costs a goroutine, and a client has one for each pattern. Clients that
+// get none poll.
+const (
+	maxWatchers = 100
+	allWatchers = 1_000
+)
 
 // watch is one watcher of a client.
 type watch struct {
@@ -87,6 +91,9 @@ func (s *session) watchable(m *pulsarpb.CommandWatchTopicList) (*regexp.Regexp, 
 	if _, again := s.watches[m.GetWatcherId()]; !again && len(s.watches) >= maxWatchers {
 		return nil, fmt.Errorf("%w: %s: one connection may have %d", edge.ErrLimit, unable, maxWatchers)
 	}
+	if s.srv.watching.Load() >= allWatchers {
+		return nil, fmt.Errorf("%w: %s: there are %d", edge.ErrLimit, unable, allWatchers)
+	}
 	return pattern, nil
 }
 
@@ -99,8 +106,10 @@ func (s *session) startWatch(w *watch) {
 	s.watches[w.id] = w
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(s.ctx)
+	s.srv.watching.Add(1)
 	s.requests.Go(func() {
 		defer s.guard()
+		defer s.srv.watching.Add(-1)
 		defer w.follow.Stop()
 		for w.await(ctx) {
 			w.tell(ctx)

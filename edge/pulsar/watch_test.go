@@ -85,6 +85,10 @@ func TestWatchersThatAreRefused(t *testing.T) {
 	c.hear(`ERROR {request_id:4 error:NotAllowedError *`)
 	c.say(watchCmd(5, 0, ".*")) // in an old one's place
 	c.hear("WATCH_TOPIC_LIST_SUCCESS *")
+	r.server.watching.Add(allWatchers)
+	c.say(watchCmd(6, 0, ".*"))
+	c.hear(`ERROR {request_id:6 error:NotAllowedError message:"Unable to create topic list watcher: there are 1000"}`)
+	r.server.watching.Add(-allWatchers)
 }
 
 // A watcher that cannot keep up is told all there is.
