@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -68,6 +69,7 @@ const (
 	keptDefault = "wayside.default" // of a field, as JSON text
 	keptAliases = "wayside.aliases" // of a field
 	keptLogical = "wayside.logicalType"
+	keptNumber  = "wayside.number " // begins the text of a number
 )
 
 // parseAvro reads a definition.
@@ -107,7 +109,8 @@ func rename(data []byte) ([]byte, error) {
 func renameIn(value any) error {
 	switch v := value.(type) {
 	case []any:
-		for _, e := range v {
+		for i, e := range v {
+			v[i] = asText(e)
 			if err := renameIn(e); err != nil {
 				return err
 			}
@@ -120,13 +123,35 @@ func renameIn(value any) error {
 			}
 		}
 		move(v, "logicalType", keptLogical)
-		for _, e := range v {
+		for name, e := range v {
+			if name != "size" || !isCount(e) {
+				v[name] = asText(e)
+			}
 			if err := renameIn(e); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// asText makes a text of a number, as it is written: all that is done with it is to compare
+// it, and a number of a few digits may take long to work out.
+func asText(value any) any {
+	if n, ok := value.(json.Number); ok {
+		return keptNumber + string(n)
+	}
+	return value
+}
+
+// isCount reports whether a value may be the size of a fixed type.
+func isCount(value any) bool {
+	n, ok := value.(json.Number)
+	if !ok {
+		return false
+	}
+	_, err := strconv.ParseInt(string(n), 10, 32)
+	return err == nil
 }
 
 // renameField also refuses a type that is spread over its field, which the library takes.
@@ -290,7 +315,7 @@ func aliasesOf(kept any) (aliases []string, err error) {
 	list, ok := kept.([]any)
 	for _, e := range list {
 		alias, isText := e.(string)
-		aliases, ok = append(aliases, alias), ok && isText
+		aliases, ok = append(aliases, alias), ok && isText && !strings.HasPrefix(alias, keptNumber)
 	}
 	if !ok {
 		return nil, errors.New("aliases of a field are no list of names")
