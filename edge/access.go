@@ -93,7 +93,7 @@ func (t *Topic) become(ctx context.Context, p *Producer) error {
 	err := t.saveState(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p.becoming = false
+	p.becoming, p.unborn = false, false
 	if p.reason != nil {
 		return p.reason
 	}

@@ -97,8 +97,9 @@ func TestAFailedAppendClosesAProducerThatIsBecoming(t *testing.T) {
 	k.store.Hold()
 	k.store.Fail(errors.New("no space"))
 	sent := send(p, message("a"))
+	e := &end{}
 	made := outcome(func() error {
-		_, err := topic.AddProducer(context.Background(), edge.ProducerOptions{Access: edge.AccessFence}, &end{}, &peer{})
+		_, err := topic.AddProducer(context.Background(), edge.ProducerOptions{Access: edge.AccessFence}, e, &peer{})
 		return err
 	})
 	eventually(t, "the producer is there", func() bool {
@@ -112,5 +113,40 @@ func TestAFailedAppendClosesAProducerThatIsBecoming(t *testing.T) {
 	if a := recv(t, sent); a.err == nil {
 		t.Fatal("a failed write was receipted")
 	}
+	if reason := e.reason(); reason != nil {
+		t.Errorf("the end of one that was never there was told: %v", reason)
+	}
 	k.store.Fail(nil)
+}
+
+// The end of a producer that was kicked before it was there may be used for the next
+// try; nothing of the first must reach it then.
+func TestAKickWhileBecomingIsTheErrorAlone(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("kicked")
+	k.store.Hold()
+	e := &end{}
+	made := outcome(func() error {
+		_, err := topic.AddProducer(context.Background(), edge.ProducerOptions{Access: edge.AccessExclusive}, e, &peer{})
+		return err
+	})
+	eventually(t, "the producer is there", func() bool { return len(topic.Stats().Publishers) == 1 })
+	fenced := outcome(func() error {
+		_, err := topic.AddProducer(context.Background(), edge.ProducerOptions{Access: edge.AccessFence}, &end{}, &peer{})
+		return err
+	})
+	eventually(t, "the next one is there", func() bool {
+		st := topic.Stats()
+		return len(st.Publishers) == 1 && st.Publishers[0].Access == edge.AccessFence
+	})
+	k.store.Release()
+	if err := recv(t, made); !errors.Is(err, edge.ErrFenced) {
+		t.Errorf("the first: %v", err)
+	}
+	if err := recv(t, fenced); err != nil {
+		t.Fatal(err)
+	}
+	if reason := e.reason(); reason != nil {
+		t.Errorf("its end was told %v", reason)
+	}
 }

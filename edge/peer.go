@@ -39,7 +39,8 @@ type ProducerEnd interface {
 	// Ready says that a producer which waited has become the exclusive one.
 	Ready(topicEpoch int64)
 	// Closed says that the producer is removed. It comes behind the answers to all
-	// that was published before.
+	// that was published before, and not for one whose adding has failed: the end may
+	// be used to try again.
 	Closed(reason error)
 }
 

@@ -28,6 +28,7 @@ type Producer struct {
 	epoch    int64 // topic epoch, −1 for a shared producer
 	seq      *sequence
 	becoming bool // its new topic epoch is being written
+	unborn   bool // so for the first time: nobody has it yet
 }
 
 // ProducerOptions is what a client asks for (protocol 2.7).
@@ -159,6 +160,7 @@ func (t *Topic) admitProducer(ctx context.Context, p *Producer) error {
 	if err = t.accessLocked(p); err == nil {
 		t.useSequenceLocked(p)
 	}
+	p.unborn = p.becoming
 	becoming := p.becoming
 	t.mu.Unlock()
 	if err != nil || !becoming {
@@ -312,7 +314,9 @@ func (t *Topic) failed(cause error) {
 	for _, p := range all {
 		p.reason = fmt.Errorf("%w: %w", ErrStorage, cause)
 		t.removeProducerLocked(p)
-		p.end.Closed(p.reason)
+		if !p.unborn {
+			p.end.Closed(p.reason)
+		}
 	}
 }
 
@@ -328,14 +332,17 @@ func (p *Producer) Close(done func()) {
 	t.ledger.Barrier(func(error) { done() })
 }
 
-// kickLocked closes a producer from our side, behind the answers that it is owed.
+// kickLocked closes a producer from our side, behind the answers that it is owed. Whoever
+// is still adding it has the reason as its error.
 func (t *Topic) kickLocked(p *Producer, reason error) {
 	if p.closed {
 		return
 	}
 	p.reason = reason
 	t.removeProducerLocked(p)
-	t.ledger.Barrier(func(error) { p.end.Closed(reason) })
+	if !p.unborn {
+		t.ledger.Barrier(func(error) { p.end.Closed(reason) })
+	}
 }
 
 // kickAllLocked closes every producer; none that waits takes a turn.
