@@ -11,6 +11,8 @@ package pulsar
 // version, unless topics have to have schemas: the Java client sends it before a message
 // to a retry or dead letter topic. In PRODUCER and SUBSCRIBE type None is a schema like
 // others: the Go client sends it for bytes, and reads it back (watched on 4.0.7).
+//
+// Deviations: none.
 
 import (
 	"context"
