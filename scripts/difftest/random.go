@@ -416,7 +416,9 @@ func (w *twin) left() error {
 	for _, on := range []*world{w.run.pulsar, w.run.wayside} {
 		var got []string
 		for _, line := range on.heard()["last "+consumerStream(1)] {
-			got = append(got, strings.Fields(line)[1])
+			if label, ok := strings.CutPrefix(line, pulsarpb.BaseCommand_MESSAGE.String()+" "); ok {
+				got = append(got, strings.Fields(label)[0])
+			}
 		}
 		if !slices.Equal(got, want) {
 			return fmt.Errorf("in the end %s gave %v, the model has %v", on.side.name, got, want)
