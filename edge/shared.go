@@ -154,6 +154,9 @@ func (d *shared) offer(v *view, p *readPlan, e *Entry, g *Grant) bool {
 		d.delay(at, e.Facts.Slot, due)
 		return true
 	}
+	if d.blocked && !p.replay {
+		return false // since it was planned: the limit holds for each entry
+	}
 	c, owner := d.choose(e, p.replay)
 	if c == nil {
 		return d.postpone(p, e, owner)

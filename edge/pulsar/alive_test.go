@@ -39,7 +39,7 @@ func TestLivingHolderKeepsItsSeat(t *testing.T) {
 	c.sync()
 }
 
-func TestMuteHolderLosesItsSeat(t *testing.T) {
+func TestTrap38And39AMuteHolderLosesItsSeat(t *testing.T) {
 	r := serve(t, probeWithin(50*time.Millisecond))
 	c := r.connect().consuming("seat", "s", exclusive, 4)
 	m := producerCmd("seat", 1, 1)
@@ -78,7 +78,7 @@ func TestNameOfALivingProducerIsTaken(t *testing.T) {
 	c.hear(`ERROR {request_id:21 error:ProducerBusy message:"Producer with name 'same' is already connected to topic 'persistent://public/default/seat'"}`)
 }
 
-func TestClosedSocketFreesEverythingAtOnce(t *testing.T) {
+func TestTrap38And39AClosedSocketFreesEverythingAtOnce(t *testing.T) {
 	r := serve(t)
 	for round := range 10 {
 		c := r.connect()

@@ -17,6 +17,12 @@ const (
 	headBytes = 128
 )
 
+// longest is the longest entry, in bytes, that can be delivered.
+func (s *Server) longest() int { return wire.MaxFrame(s.opts.MaxMessageSize) - headBytes }
+
+// maxWord is what a word of an ack_set takes on the wire at most.
+const maxWord = 11
+
 // batch is what one write carries: answers first, then entries with their heads.
 type batch struct {
 	answers gathered
@@ -72,8 +78,10 @@ func (b *batch) cut() {
 func (b *batch) head(it *item) *wire.MessageHead {
 	d := &it.d
 	b.words = b.words[:0]
-	for _, w := range d.Rest {
-		b.words = append(b.words, int64(w))
+	if len(d.Entry.Data)+maxWord*len(d.Rest) <= it.to.s.srv.longest() { // otherwise the batch comes whole
+		for _, w := range d.Rest {
+			b.words = append(b.words, int64(w))
+		}
 	}
 	return &wire.MessageHead{
 		ConsumerID: it.to.id,

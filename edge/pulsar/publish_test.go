@@ -13,7 +13,7 @@ import (
 	"wayside/wire/pulsarpb"
 )
 
-func TestReceiptsEchoTheSequences(t *testing.T) {
+func TestTrap21And22ReceiptsEchoTheSequences(t *testing.T) {
 	r := serve(t)
 	c := r.connect().producing("receipts")
 	c.publish(1, 7, "single")
@@ -51,7 +51,7 @@ func TestReceiptsComeInOrderBehindTheCommit(t *testing.T) {
 	)
 }
 
-func TestEntriesPassUnchanged(t *testing.T) {
+func TestTrap53And54EntriesPassUnchanged(t *testing.T) {
 	r := serve(t)
 	c := r.connect().producing("bytes").consuming("bytes", "s", exclusive, 1)
 	c.say(flowCmd(1, 100))

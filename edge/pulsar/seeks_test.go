@@ -32,7 +32,7 @@ func seekRig(t *testing.T) (*rig, *client, int64) {
 	return r, c, ledger
 }
 
-func TestSeeks(t *testing.T) {
+func TestTrap36And46Seeks(t *testing.T) {
 	_, c, l := seekRig(t)
 	at := func(m *pulsarpb.MessageIdData) *pulsarpb.CommandSeek { return &pulsarpb.CommandSeek{MessageId: m} }
 	byTime := func(ms uint64) *pulsarpb.CommandSeek { return &pulsarpb.CommandSeek{MessagePublishTime: &ms} }
@@ -145,7 +145,7 @@ func TestReaderKeepsASoughtTime(t *testing.T) {
 	c.hearEntries(5, 3, 4)
 }
 
-func TestSubscribePipelinedBehindSeek(t *testing.T) {
+func TestTrap37ASubscribeBehindASeekWaits(t *testing.T) {
 	r, c, l := seekRig(t)
 	c.consuming("seeks", "s4", exclusive, 7)
 	r.store.Hold()
@@ -169,7 +169,7 @@ func TestTwoSeeksPipelined(t *testing.T) {
 	c.hearInAnyOrder("SUCCESS {request_id:86}", `ERROR {request_id:87 error:MetadataError message:"Consumer not found"}`)
 }
 
-func TestQueuedEntriesAreNotSentBehindASeek(t *testing.T) {
+func TestTrap35QueuedEntriesAreNotSentBehindASeek(t *testing.T) {
 	_, c, l := seekRig(t)
 	for round := range 20 {
 		consumer := uint64(100 + round)
@@ -212,7 +212,7 @@ func TestUnsubscribe(t *testing.T) {
 }
 
 // The mark-delete positions and last ids that a real broker gave.
-func TestLastIDs(t *testing.T) {
+func TestTrap43And44And45LastIDs(t *testing.T) {
 	r := serve(t)
 	c := r.connect().consuming("lastid", "e", exclusive, 1)
 	ask := func(want string) {
@@ -240,7 +240,7 @@ func TestLastIDs(t *testing.T) {
 	ask("last_message_id {ledgerId:* entryId:2 partition:-1 batch_index:2} request_id:2 consumer_mark_delete_position {ledgerId:* entryId:2}")
 }
 
-func TestPartitionsAreTold(t *testing.T) {
+func TestTrap47PartitionsAreTold(t *testing.T) {
 	r := serve(t)
 	if err := r.broker.CreatePartitions(t.Context(), topicName(t, "parts"), 3); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,10 @@ package pulsar
 // connection.
 //
 // Deviations: metadata that is not protobuf, and a batch that claims more messages than
-// it can hold, are refused with MetadataError, where the reference stores them.
+// it can hold, are refused with MetadataError, where the reference stores them. An entry
+// that fits the frame of its SEND and would not fit that of a MESSAGE is refused with
+// NotAllowedError, where the reference stores it and loses every consumer by it (protocol
+// 4, number 18).
 
 import (
 	"errors"
@@ -112,6 +115,8 @@ func (s *session) describe(m *edge.Message) error {
 		return fmt.Errorf("%w: Only shadow topic supports sending messages with messageId", edge.ErrNotAllowed)
 	case s.send.HasTxn || w.HasTxn:
 		return fmt.Errorf("%w: %s", edge.ErrNotAllowed, noTransactions)
+	case len(m.Data) > s.srv.longest():
+		return fmt.Errorf("%w: Exceed maximum message size", edge.ErrNotAllowed)
 	case w.Check(maxBatch) != nil:
 		return fmt.Errorf("%w: The batch cannot hold as many messages as it claims", edge.ErrBadMessage)
 	}
