@@ -117,15 +117,15 @@ func TestDD01DeduplicationIsSwitchedUnderItsProducers(t *testing.T) {
 		}
 		return a.Duplicate
 	}
-	if same() || same() {
+	if first, second := same(), same(); first || second {
 		t.Fatal("dropped while nobody asked for it")
 	}
 	k.rule(own, func(p *edge.Policies) { p.Deduplication = new(true) })
-	if same() || !same() || !same() {
+	if first, second := same(), same(); first || !second {
 		t.Error("not dropped once it is on")
 	}
 	k.rule(topic.Name().String(), func(p *edge.Policies) { p.Deduplication = new(false) })
-	if same() || same() {
+	if first, second := same(), same(); first || second {
 		t.Error("dropped though the topic has it off")
 	}
 	k.rule(own, func(p *edge.Policies) { *p = edge.Policies{} })
