@@ -35,39 +35,39 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzTopic puts anything into the places of a topic's path, and then uses the topic.
+// FuzzTopic puts anything into the places of a topic's path, and then does some things to
+// the topic, which order picks.
 func FuzzTopic(f *testing.F) {
-	f.Add("public", "default", "t", "s", "1796025803499", `{"ledgerId":1,"entryId":0}`)
-	f.Add("public", "default", "ü-partition-3", "a/b", "-5", `"latest"`)
-	f.Add("public", "default", "..", "%", "x", `{"type":"KEY_VALUE","schema":"{\"key\":{},\"value\":1}"}`)
-	f.Add("public", "default", "\xff", "\x00", "9223372036854775808", "3")
-	routes := []struct{ method, rest string }{
-		{"PUT", ""}, {"PUT", "/partitions"}, {"POST", "/partitions"}, {"GET", "/partitions?checkAllowAutoCreation=true"},
-		{"PUT", "/subscription/{sub}"}, {"POST", "/subscription/{sub}/resetcursor/{n}"}, {"POST", "/subscription/{sub}/resetcursor"},
-		{"POST", "/subscription/{sub}/skip_all"}, {"GET", "/subscriptions"}, {"GET", "/stats"}, {"GET", "/internalStats"},
-		{"GET", "/partitioned-stats"}, {"GET", "/lastMessageId"}, {"PUT", "/properties"}, {"GET", "/properties"},
-		{"PUT", "/unload"}, {"POST", "/terminate"},
-	}
-	endings := []struct{ method, rest string }{
-		{"DELETE", "/subscription/{sub}"}, {"DELETE", "/partitions"}, {"DELETE", "?force=true"},
+	f.Add("public", "default", "t", "s", "1796025803499", `{"ledgerId":1,"entryId":0}`, uint32(0x5040302))
+	f.Add("public", "default", "ü-partition-3", "a/b", "-5", `"latest"`, uint32(0xc0a0601))
+	f.Add("public", "default", "..", "%", "x", `{"type":"KEY_VALUE","schema":"{\"key\":{},\"value\":1}"}`, uint32(0x13121110))
+	f.Add("public", "default", "\xff", "\x00", "9223372036854775808", "3", uint32(0x1514070b))
+	const topics, schemas = "/admin/v2/persistent{at}", "/admin/v2/schemas{at}/schema"
+	routes := []struct{ method, path string }{
+		{"PUT", topics + "/partitions"}, {"POST", topics + "/partitions"},
+		{"GET", topics + "/partitions?checkAllowAutoCreation=true"}, {"DELETE", topics + "/partitions"},
+		{"PUT", topics + "/subscription/{sub}"}, {"DELETE", topics + "/subscription/{sub}"},
+		{"POST", topics + "/subscription/{sub}/resetcursor/{n}"}, {"POST", topics + "/subscription/{sub}/resetcursor"},
+		{"POST", topics + "/subscription/{sub}/skip_all"}, {"GET", topics + "/subscriptions"}, {"GET", topics + "/stats"},
+		{"GET", topics + "/internalStats"}, {"GET", topics + "/partitioned-stats"}, {"GET", topics + "/lastMessageId"},
+		{"PUT", topics + "/properties"}, {"GET", topics + "/properties"}, {"PUT", topics + "/unload"}, {"POST", topics + "/terminate"},
+		{"POST", schemas}, {"GET", schemas}, {"DELETE", schemas}, {"GET", "/lookup/v2/topic/persistent{at}"}, {"GET", StatusPath},
 	}
 	server := newFuzzed(f)
-	f.Fuzz(func(t *testing.T, tenant, namespace, topic, sub, n, body string) {
+	f.Fuzz(func(t *testing.T, tenant, namespace, topic, sub, n, body string, order uint32) {
 		defer server.begin(t)()
-		at := "/" + url.PathEscape(tenant) + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(topic)
-		fill := strings.NewReplacer("{sub}", url.PathEscape(sub), "{n}", url.PathEscape(n))
-		for _, route := range routes {
-			askURL(t, server.Server, route.method, "/admin/v2/persistent"+at+fill.Replace(route.rest), body)
+		fill := strings.NewReplacer("{sub}", url.PathEscape(sub), "{n}", url.PathEscape(n),
+			"{at}", "/"+url.PathEscape(tenant)+"/"+url.PathEscape(namespace)+"/"+url.PathEscape(topic))
+		ask := func(method, path string) { askURL(t, server.Server, method, fill.Replace(path), body) }
+		if order>>31 == 0 {
+			ask("PUT", topics)
 		}
-		for _, method := range []string{"POST", "GET", "DELETE"} {
-			askURL(t, server.Server, method, "/admin/v2/schemas"+at+"/schema", body)
+		for ; order > 0; order >>= 8 {
+			route := routes[int(order&0xff)%len(routes)]
+			ask(route.method, route.path)
 		}
-		askURL(t, server.Server, "GET", "/lookup/v2/topic/persistent"+at, "")
-		askURL(t, server.Server, "GET", StatusPath, "")
 		scraped(t, server.Server)
-		for _, route := range endings {
-			askURL(t, server.Server, route.method, "/admin/v2/persistent"+at+fill.Replace(route.rest), body)
-		}
+		ask("DELETE", topics+"?force=true")
 	})
 }
 
