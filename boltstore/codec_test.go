@@ -73,7 +73,7 @@ func TestFactsFormat(t *testing.T) {
 		Publish: 1000, Receive: 1001, ReceiveMono: 5, Boot: 7, Key: []byte("k"), Chunk: edge.Chunk{UUID: "u", ID: 1, Of: 2},
 		Marker: 4, InTxn: true, Txn: edge.TxnID{Most: 1, Least: 2}, Event: 6, DeliverAt: 8, Schema: []byte{9},
 		Origin: &edge.Origin{Position: edge.Position{Ledger: 10, Entry: 11}, Index: 12},
-		Tail: []byte{100, 1, 42},
+		Tail:   []byte{100, 1, 42},
 	}
 	const want = "1101700204" + "03ac02d00f02" + "0a0700000000000000" +
 		"01016b" + "0203020475" + "030108" + "041001000000000000000200000000000000" + "05010c" + "060110" + "070109" + "080314160c" + "64012a"

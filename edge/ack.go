@@ -24,7 +24,8 @@ func (c *Consumer) Ack(parts []AckPart, cumulative bool, done func(error)) {
 		return
 	}
 	v := s.boundsLocked()
-	changed := s.ackPartsLocked(&v, c, parts, cumulative)
+	changed := s.ackBelowLocked(&v, parts, cumulative)
+	changed = s.ackPartsLocked(&v, c, parts, cumulative) || changed
 	if changed || done != nil {
 		s.changedLocked(done)
 	}

@@ -13,22 +13,24 @@ import (
 // Broker holds the topics by name, open or not. It opens and unloads them, lets
 // others watch which exist, and takes snapshots for stats.
 type Broker struct {
-	opts     Options
-	store    Store
-	budget   *Budget
-	catalog  *Catalog
-	tails    *tails
-	crew     *crew
-	reads    chan struct{} // semaphore of dispatchers' disk reads
-	run      context.Context
-	stop     context.CancelFunc
-	wg       sync.WaitGroup // housekeeper, and what goes on without its caller
-	born     int64          // boot counter of this store, in generated producer names
-	stopping atomic.Bool    // its front ends are about to close
-	names    atomic.Int64   // number of generated producer names
-	joins    atomic.Uint64  // order in which consumers joined
-	counts   counters
-	shortage shortage
+	opts      Options
+	store     Store
+	budget    *Budget
+	catalog   *Catalog
+	tails     *tails
+	crew      *crew
+	compactor compactor
+	reads     chan struct{} // semaphore of dispatchers' disk reads
+	run       context.Context
+	stop      context.CancelFunc
+	wg        sync.WaitGroup // housekeeper, and what goes on without its caller
+	born      int64          // boot counter of this store, in generated producer names
+	stopping  atomic.Bool    // its front ends are about to close
+	names     atomic.Int64   // number of generated producer names
+	joins     atomic.Uint64  // order in which consumers joined
+	counts    counters
+	forms     map[TopicName]bool // with a compacted form, or a leftover of one, at the start; not changed
+	shortage  shortage
 
 	mu       sync.Mutex
 	known    map[TopicName]struct{} // that exist in the store
@@ -63,8 +65,11 @@ func NewBroker(store Store, o Options) (*Broker, error) {
 		return nil, fmt.Errorf("note start: %w", err)
 	}
 	for _, r := range store.Records() {
-		b.known[r.Name] = struct{}{}
+		if !r.Name.hidden() {
+			b.known[r.Name] = struct{}{}
+		}
 	}
+	b.dropOrphans()
 	b.wg.Go(b.keepHouse)
 	return b, nil
 }
@@ -79,7 +84,9 @@ func (b *Broker) Budget() *Budget { return b.budget }
 func (b *Broker) Options() Options { return b.opts }
 
 // Records tells of every topic, open or not.
-func (b *Broker) Records() []TopicRecord { return b.store.Records() }
+func (b *Broker) Records() []TopicRecord {
+	return slices.DeleteFunc(b.store.Records(), func(r TopicRecord) bool { return r.Name.hidden() })
+}
 
 // Exists reports whether a topic is stored.
 func (b *Broker) Exists(name TopicName) bool {

@@ -50,6 +50,7 @@ func (b *Broker) remove(ctx context.Context, name TopicName, force bool) error {
 		if err := wait(ctx, func(done func(error)) { b.store.DeleteLedger(name, done) }); err != nil {
 			return fmt.Errorf("delete topic %s: %w", name, err)
 		}
+		b.deleteCompacted(name)
 	}
 	b.mu.Lock()
 	b.noteLocked(name, false)

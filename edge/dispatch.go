@@ -65,6 +65,7 @@ type view struct {
 
 // readPlan is what a dispatcher wants from the ledger.
 type readPlan struct {
+	form    *compacted // to be read from instead of the topic, nil for the topic
 	ranges  []Range
 	entries int
 	replay  bool
@@ -143,6 +144,9 @@ func (s *Subscription) step() bool {
 		return false
 	}
 	batch, grant, err := s.fetch(&v, &p)
+	if p.superseded(err) {
+		return true
+	}
 	if err != nil {
 		s.readFailed(err)
 		return false
@@ -157,7 +161,12 @@ func (s *Subscription) step() bool {
 // fetch brings what is planned: the newest entries from memory, all else from the ledger.
 func (s *Subscription) fetch(v *view, p *readPlan) (Batch, Grant, error) {
 	b := s.topic.broker
-	entries, bytes, ok := b.tails.read(s.topic, p.ranges, p.entries, readBytes)
+	var entries []Entry
+	var bytes int64
+	ok := false
+	if p.form == nil {
+		entries, bytes, ok = b.tails.read(s.topic, p.ranges, p.entries, readBytes)
+	}
 	if !ok {
 		return s.read(*p, s.expected(v, p.ranges[0].First))
 	}
@@ -187,7 +196,7 @@ func (s *Subscription) read(p readPlan, bytes int64) (batch Batch, grant Grant, 
 		if grant, err = b.budget.Take(b.run, ShareRead, bytes); err != nil {
 			return err
 		}
-		batch, err = s.topic.ledger.Read(p.ranges, p.entries, readBytes)
+		batch, err = s.bring(&p)
 		brought := int64(0)
 		for i := range batch.Entries {
 			brought += int64(len(batch.Entries[i].Data))
@@ -278,6 +287,9 @@ func (s *Subscription) assignLocked(p *readPlan, b Batch, generation uint64, g *
 		return true
 	}
 	v := s.viewLocked()
+	if p.form != nil {
+		return s.assignCompactedLocked(&v, p, &b, g)
+	}
 	if len(b.Lost) > 0 {
 		s.loseLocked(&v, b.Lost)
 		p.moved = true

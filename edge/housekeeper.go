@@ -41,6 +41,7 @@ func (b *Broker) sweep(now time.Time) {
 			t.removeIfDone(s, now)
 		}
 		t.expire()
+		t.compactIfDue(now)
 		t.enforceBacklog()
 		t.trim(pressed, full, now)
 		if since, idle := t.idle(); idle && now.Sub(since) > b.opts.IdleUnload {
@@ -93,7 +94,7 @@ func (b *Broker) openQuiet() {
 	b.mu.Lock()
 	open := maps.Clone(b.open)
 	b.mu.Unlock()
-	quiet := slices.DeleteFunc(b.store.Records(), func(r TopicRecord) bool {
+	quiet := slices.DeleteFunc(b.Records(), func(r TopicRecord) bool {
 		return acked(&r) <= 0 || open[r.Name] != nil
 	})
 	slices.SortFunc(quiet, func(x, y TopicRecord) int { return cmp.Compare(acked(&y), acked(&x)) })
@@ -188,7 +189,7 @@ func (b *Broker) enforceQuota(open []*Topic) {
 // dropOldest advances the slowest cursors of the topics with most live bytes until so
 // many bytes are free.
 func (b *Broker) dropOldest(excess int64) {
-	records := b.store.Records()
+	records := b.Records()
 	slices.SortFunc(records, func(x, y TopicRecord) int { return cmp.Compare(y.LiveBytes, x.LiveBytes) })
 	for _, r := range records {
 		if excess <= 0 || r.LiveBytes == 0 {

@@ -29,6 +29,8 @@ type Options struct {
 	Deduplication        bool // by producer name and sequence, on every topic
 	MaxMessageSize       int  // bytes, told to clients and bounding a read
 
+	Opener Opener // looks into entries for compaction; nil refuses that
+
 	SchemaRules      SchemaRules    // knows schemas; nil knows only equal ones
 	SchemaStrategy   SchemaStrategy // which schemas may follow which
 	SchemaAutoUpdate bool           // clients may bring new schemas

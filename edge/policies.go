@@ -17,6 +17,8 @@ type Policies struct {
 	Retention   *Retention    `json:"retention_policies,omitempty"`
 	TTL         *int64        `json:"message_ttl_in_seconds,omitempty"` // 0 for none
 
+	CompactionThreshold *int64 `json:"compaction_threshold,omitempty"` // bytes not compacted yet, 0 for by hand alone
+
 	Deduplication *bool `json:"deduplicationEnabled,omitempty"`
 
 	// Counts that may exist, 0 for no limit but the broker's own.
@@ -108,6 +110,7 @@ func (p *Policies) over(wide *Policies) *Policies {
 	m := *p
 	m.BacklogSize, m.BacklogAge = cmp.Or(p.BacklogSize, wide.BacklogSize), cmp.Or(p.BacklogAge, wide.BacklogAge)
 	m.Retention, m.TTL = cmp.Or(p.Retention, wide.Retention), cmp.Or(p.TTL, wide.TTL)
+	m.CompactionThreshold = cmp.Or(p.CompactionThreshold, wide.CompactionThreshold)
 	m.Deduplication = cmp.Or(p.Deduplication, wide.Deduplication)
 	m.Producers, m.Consumers = cmp.Or(p.Producers, wide.Producers), cmp.Or(p.Consumers, wide.Consumers)
 	m.ConsumersPerSubscription = cmp.Or(p.ConsumersPerSubscription, wide.ConsumersPerSubscription)

@@ -45,7 +45,7 @@ func (s *Subscription) seek(ctx context.Context, to SeekTarget, by *Consumer) er
 	}
 	s.mu.Unlock()
 
-	next, err := s.target(to)
+	next, err := s.target(to, by != nil && by.opts.ReadCompacted)
 	if err == nil {
 		err = wait(ctx, func(done func(error)) { s.reset(next, to.Rest, done) })
 	}
@@ -68,12 +68,19 @@ func (s *Subscription) seekersLocked() []*Consumer {
 	return slices.Clone(s.consumers)
 }
 
-// target finds the position of a seek by time; it reads.
-func (s *Subscription) target(to SeekTarget) (Position, error) {
+// target finds the position of a seek by time, for who reads the compacted form also
+// among what only that still holds; it reads.
+func (s *Subscription) target(to SeekTarget, readCompacted bool) (Position, error) {
 	if !to.ByTime {
 		return to.Position, nil
 	}
 	spans := s.topic.ledger.Spans()
+	if form := s.topic.compacted.Load(); form != nil && readCompacted {
+		p, ok, err := form.find(to.Time)
+		if err == nil && ok && !spans.Start().Less(p) {
+			return p, nil
+		}
+	}
 	p, ok, err := s.topic.ledger.Find(spans.Start(), to.Time)
 	if err != nil {
 		return Position{}, fmt.Errorf("find time: %w", err)
@@ -93,6 +100,7 @@ func (s *Subscription) reset(next Position, rest []uint64, done func(error)) {
 		return
 	}
 	s.cursor.Reset(s.topic.ledger.Spans(), next, rest)
+	s.below = s.topic.belowFor(next)
 	s.dispatch.clear()
 	s.generation++
 	for _, c := range s.consumers {
@@ -116,10 +124,13 @@ type LastID struct {
 func (c *Consumer) LastID() LastID {
 	s := c.sub
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	id := LastID{Last: Earliest, MarkDelete: s.cursor.MarkDelete()}
-	s.mu.Unlock()
 	if last, ok := s.topic.lastStored(); ok {
 		id.Last, id.Messages, id.Batch = last.position, last.messages, last.batch
+	}
+	if c.opts.ReadCompacted {
+		s.compactedLastLocked(&id)
 	}
 	return id
 }

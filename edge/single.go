@@ -102,6 +102,9 @@ func (d *single) plan(v *view) readPlan {
 	if c == nil || !c.ready() {
 		return readPlan{deaf: true}
 	}
+	if form := d.s.compactedFor(c, d.read); form != nil {
+		return readPlan{form: form, ranges: []Range{{d.read, form.state.Horizon}}, entries: d.s.wanted(c.permits)}
+	}
 	if d.s.fullLocked(v, d.read) {
 		d.s.paused = "too many acknowledged holes"
 		return readPlan{}
@@ -130,11 +133,11 @@ func (d *single) freed() bool { return false }
 // rewind reads from the first unacknowledged entry again. What a running read brings
 // is stale from now on.
 func (d *single) rewind() {
-	d.read = d.s.cursor.MarkDelete()
+	d.read = d.s.restartLocked()
 	d.s.generation++
 }
 
-func (d *single) clear() { d.read = d.s.cursor.MarkDelete() }
+func (d *single) clear() { d.read = d.s.restartLocked() }
 
 // back takes undelivered entries back: they are read again.
 func (d *single) back(p Position) {

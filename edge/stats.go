@@ -94,6 +94,8 @@ type TopicStats struct {
 	QuotaSize, QuotaTime                         int64 // of the backlog: bytes and seconds, −1 for none
 	Dropped                                      int64 // messages that nobody could take, of a non-persistent topic
 	DropRate                                     float64
+	Compaction                                   CompactionStatus
+	CompactedEntries, CompactedBytes             int64 // of the compacted form, 0 without one; bytes 0 before its first use
 }
 
 // ProducerStats is a snapshot of a producer.
@@ -162,7 +164,7 @@ func (b *Broker) Stats() BrokerStats {
 		}
 		t.mu.Unlock()
 	}
-	for _, r := range b.store.Records() {
+	for _, r := range b.Records() {
 		st.Subscriptions += r.Subscriptions
 	}
 	c := &b.counts
@@ -190,6 +192,10 @@ func (t *Topic) Stats() TopicStats {
 	}
 	st.Entries, _, st.StorageSize = spans.Totals()
 	st.QuotaSize, st.QuotaTime = t.policies.Load().quotas()
+	st.Compaction = t.Compaction()
+	if form := t.compacted.Load(); form != nil {
+		st.CompactedEntries, st.CompactedBytes = form.state.Entries, form.bytes()
+	}
 	t.mu.Lock()
 	st.Waiting, st.Terminated, st.Epoch, st.Properties = len(t.queue), t.state.Terminated, t.state.Epoch-1, t.state.Properties
 	producers := t.allProducersLocked()

@@ -102,6 +102,8 @@ type Batch struct {
 	// Lost are ranges that were wanted and exist no longer, or are damaged. They
 	// count as acknowledged for whoever wanted them.
 	Lost []Range
+
+	passed Position // of a compacted form: everything up to it is read or was taken out
 }
 
 // MaxProperties bounds a topic's own small state, in bytes. MaxSequences is the

@@ -21,6 +21,7 @@ func (t *Topic) makeSubscriptionLocked(o *SubscribeOptions, start func(*Cursor, 
 	c.SetProperties(o.Properties)
 	start(c, spans)
 	s := newSubscription(t, o.Name, o.Durable, c)
+	s.below = o.below(t)
 	s.pause = make(chan struct{})
 	t.subs[o.Name] = s
 	t.setWakesLocked()
@@ -83,7 +84,7 @@ func (s *Subscription) goOn() {
 
 func (s *Subscription) rollBack(by time.Duration) error {
 	at := s.topic.broker.opts.Clock().Add(-by).UnixMilli()
-	p, err := s.target(SeekTarget{ByTime: true, Time: at})
+	p, err := s.target(SeekTarget{ByTime: true, Time: at}, false)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ type Subscription struct {
 	hand      *hand         // who runs it; guarded by working
 	behind    *Subscription // the next in the crew's line; guarded by its lock
 	save      func() CursorState
+	place     compactedPlace // where reading goes on; guarded by working
 
 	mu         sync.Mutex
 	closed     error         // why nothing works any more
@@ -66,6 +67,7 @@ type Subscription struct {
 	paused     string        // why new entries are not dispatched, for stats
 	keptUntil  time.Time     // of a sought non-durable position without consumers
 	average    float64       // messages per entry, to read what permits allow
+	below      *below        // among what only the compacted form holds, nil if it is past that
 	lastMove   atomic.Int64
 	lastAck    atomic.Int64
 	lastFlow   atomic.Int64
@@ -92,7 +94,11 @@ func newSubscription(t *Topic, name string, durable bool, c *Cursor) *Subscripti
 func (s *Subscription) snapshot() CursorState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cursor.State()
+	state := s.cursor.State()
+	if s.below != nil {
+		state.Plan = s.below.encode()
+	}
+	return state
 }
 
 // Name is the subscription's name.

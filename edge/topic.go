@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,8 +18,9 @@ type Topic struct {
 	ledger    Ledger
 	created   time.Time // when it was loaded
 	counts    counters
-	policies  atomic.Pointer[Policies] // the rules that hold; never nil
-	pace      atomic.Pointer[pace]     // nil until a rate is looked at
+	policies  atomic.Pointer[Policies]  // the rules that hold; never nil
+	pace      atomic.Pointer[pace]      // nil until a rate is looked at
+	compacted atomic.Pointer[compacted] // nil without a compacted form
 
 	// wakes are the subscriptions to wake after an append: the values of subs.
 	wakes  atomic.Pointer[[]*Subscription]
@@ -30,19 +32,21 @@ type Topic struct {
 	// terminatedNow says that the topic is terminated and has all its entries.
 	terminatedNow atomic.Bool
 
-	mu        sync.Mutex
-	closed    error // why it takes no more clients
-	producers map[string]*Producer
-	queue     []*Producer // waiting to become exclusive
-	owner     *Producer   // the exclusive one
-	subs      map[string]*Subscription
-	ending    []*Subscription // taken out of subs, their dispatch may still run
-	sequences map[string]*sequence
-	comings   int64 // of producers whose sequences count
-	state     topicState
-	failing   bool      // an append failed; Recover is in line
-	failures  quietly   // of appends, logged
-	used      time.Time // when a client last came or went
+	mu         sync.Mutex
+	closed     error // why it takes no more clients
+	producers  map[string]*Producer
+	queue      []*Producer // waiting to become exclusive
+	owner      *Producer   // the exclusive one
+	subs       map[string]*Subscription
+	ending     []*Subscription // taken out of subs, their dispatch may still run
+	sequences  map[string]*sequence
+	comings    int64 // of producers whose sequences count
+	state      topicState
+	failing    bool            // an append failed; Recover is in line
+	failures   quietly         // of appends, logged
+	used       time.Time       // when a client last came or went
+	compaction *compactionWork // nil until it is asked for
+	retiring   *compacted      // the newest of the forms that are on their way out
 }
 
 // lastEntry is what GET_LAST_MESSAGE_ID needs to know of it, ledger 0 if there is none.
@@ -75,6 +79,7 @@ func newTopic(b *Broker, name TopicName, ledger Ledger) (*Topic, error) {
 		t.subs[sub] = newSubscription(t, sub, true, NewCursor(state, ledger.Spans()))
 	}
 	t.setWakesLocked()
+	t.loadCompacted()
 	return t, nil
 }
 
@@ -193,10 +198,14 @@ func (t *Topic) close(ctx context.Context, reason error) error {
 	}
 	t.kickAllLocked(reason)
 	t.mu.Unlock()
+	stopped := t.stopCompaction(ctx)
 	for _, s := range subs {
 		s.end()
 	}
-	err := wait(ctx, t.ledger.Close)
+	err := errors.Join(stopped, wait(ctx, t.ledger.Close))
+	if form := t.compacted.Load(); form != nil {
+		err = errors.Join(err, wait(ctx, form.close))
+	}
 	t.broker.tails.forget(t)
 	if err != nil {
 		return fmt.Errorf("close topic %s: %w", t.name, err)
@@ -242,7 +251,7 @@ func (t *Topic) idle() (since time.Time, idle bool) {
 }
 
 func (t *Topic) idleLocked() bool {
-	if t.closed != nil || t.clientsLocked() > 0 {
+	if t.closed != nil || t.clientsLocked() > 0 || t.compaction != nil && t.compaction.Running {
 		return false
 	}
 	for _, s := range t.subs {

@@ -17,6 +17,9 @@ func (t *Topic) expire() {
 		return
 	}
 	for _, s := range *t.wakes.Load() {
+		if s.name == CompactionSubscription { // what expires may still be a key's newest
+			continue
+		}
 		if n := s.dropUpTo(spans, upTo); n > 0 {
 			s.expired.Add(n)
 			s.lastExpired.Store(now)
@@ -53,7 +56,7 @@ func (b *Broker) openExpired() {
 	}
 	now := b.opts.Clock().UnixMilli()
 	left := quietAtOnce
-	for _, r := range b.store.Records() {
+	for _, r := range b.Records() {
 		if r.LiveBytes == 0 || left == 0 || b.isOpen(r.Name) {
 			continue
 		}

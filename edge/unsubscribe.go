@@ -34,6 +34,9 @@ func (t *Topic) remove(ctx context.Context, s *Subscription, by *Consumer, force
 	if err != nil {
 		return fmt.Errorf("delete subscription %s: %w", s.name, err)
 	}
+	if s.name == CompactionSubscription {
+		t.dropCompacted()
+	}
 	return nil
 }
 

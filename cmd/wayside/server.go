@@ -181,6 +181,7 @@ func (b *server) coreOptions() edge.Options {
 		"hold": edge.WhenFullHold, "fail": edge.WhenFullFail, "drop-oldest": edge.WhenFullDropOldest,
 	}[b.Storage.WhenFull]
 	o.KeepAcked = b.Storage.KeepAcked
+	o.Opener = newOpener(b.Limits.MessageSize)
 	o.SchemaRules = schema.Rules{}
 	o.SchemaStrategy, _ = edge.ParseSchemaStrategy(b.Schemas.Compatibility)
 	o.SchemaAutoUpdate, o.SchemaEnforced = b.Schemas.AutoUpdate, b.Schemas.Required

@@ -102,6 +102,9 @@ func internalOf(t edge.TopicStats) internalStats {
 		SchemaLedgers:     []ledgerInfo{},
 		CompactedLedger:   ledgerInfo{ID: -1, Entries: -1, Size: -1},
 	}
+	if t.CompactedEntries > 0 {
+		v.CompactedLedger = ledgerInfo{Entries: t.CompactedEntries, Size: t.CompactedBytes}
+	}
 	if t.Terminated {
 		v.State = "Terminated"
 	}

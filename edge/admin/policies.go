@@ -95,7 +95,7 @@ var keptNames = []string{"auth_policies", "replication_clusters", "bundles", "pr
 // this broker does not have; anything else that is unknown is ignored as Pulsar does.
 var enforced = []string{
 	"allowed_clusters", "antiAffinityGroup",
-	"clusterDispatchRate", "clusterSubscribeRate", "compaction_threshold",
+	"clusterDispatchRate", "clusterSubscribeRate",
 	"deduplicationSnapshotIntervalSeconds", "delayed_delivery_policies",
 	"dispatcherPauseOnAckStatePersistentEnabled", "encryption_required", "entryFilters",
 	"inactive_topic_policies",

@@ -17,6 +17,7 @@ type rule struct {
 	member           string // its name in a namespace's policies object
 	byCluster        bool   // where it is an object by cluster
 	verb             string // that sets it
+	namespaceVerb    string // that sets it for a namespace
 	bare             int    // what GET answers for an unset one of a topic: 200 or 204, both without a body
 	get              func(*edge.Policies) any
 	set              func(*edge.Policies, []byte) error
@@ -27,7 +28,7 @@ type rule struct {
 // ruleOf makes a rule of one field. check says why a value is refused.
 func ruleOf[T any](namespace, topic, member string, field func(*edge.Policies) **T, check func(*T) error, usual any) rule {
 	return rule{
-		namespace: namespace, topic: topic, member: member, verb: http.MethodPost, bare: http.StatusOK, usual: usual,
+		namespace: namespace, topic: topic, member: member, verb: http.MethodPost, namespaceVerb: http.MethodPost, bare: http.StatusOK, usual: usual,
 		get: func(p *edge.Policies) any {
 			if v := *field(p); v != nil {
 				return v
@@ -55,6 +56,12 @@ func (r rule) answering(status int) rule {
 	return r
 }
 
+// putOnNamespaces says that it is set for namespaces by PUT.
+func (r rule) putOnNamespaces() rule {
+	r.namespaceVerb = http.MethodPut
+	return r
+}
+
 // byClusters says that the policies object has one for each cluster.
 func (r rule) byClusters() rule {
 	r.byCluster = true
@@ -79,6 +86,7 @@ func (s *Server) rules() []rule {
 	return []rule{
 		ruleOf("retention", "retention", "retention_policies", func(p *edge.Policies) **edge.Retention { return &p.Retention }, retention, edge.Retention{}),
 		ruleOf("messageTTL", "messageTTL", "message_ttl_in_seconds", func(p *edge.Policies) **int64 { return &p.TTL }, timeToLive, 0),
+		ruleOf("compactionThreshold", "compactionThreshold", "compaction_threshold", func(p *edge.Policies) **int64 { return &p.CompactionThreshold }, compactionThreshold, 0).putOnNamespaces(),
 		ruleOf("deduplication", "deduplicationEnabled", "deduplicationEnabled", func(p *edge.Policies) **bool { return &p.Deduplication }, anything, s.broker.Options().Deduplication),
 		atMost("maxProducersPerTopic", "maxProducers", "max_producers_per_topic", func(p *edge.Policies) **int64 { return &p.Producers }),
 		atMost("maxConsumersPerTopic", "maxConsumers", "max_consumers_per_topic", func(p *edge.Policies) **int64 { return &p.Consumers }),
@@ -101,6 +109,13 @@ func retention(r *edge.Retention) error {
 		return refuse(http.StatusBadRequest, "Invalid retention policy: time limit and size limit must be >= -1")
 	case (r.Minutes == 0) != (r.MiB == 0):
 		return refuse(http.StatusBadRequest, "Invalid retention policy: to keep nothing both limits have to be 0, and -1 is no limit")
+	}
+	return nil
+}
+
+func compactionThreshold(bytes *int64) error {
+	if *bytes < 0 {
+		return refuse(http.StatusPreconditionFailed, "Invalid value for compactionThreshold")
 	}
 	return nil
 }
@@ -143,7 +158,7 @@ func (s *Server) ruleRoutes() {
 	for _, r := range s.rules() {
 		if r.namespace != "" {
 			s.handle("GET"+ns+r.namespace, func(q *http.Request) (any, error) { return s.getRule(q, r) })
-			s.handle(r.verb+ns+r.namespace, func(q *http.Request) (any, error) { return s.setNamespaceRule(q, r) })
+			s.handle(r.namespaceVerb+ns+r.namespace, func(q *http.Request) (any, error) { return s.setNamespaceRule(q, r) })
 			s.handle("DELETE"+ns+r.namespace, func(q *http.Request) (any, error) { return s.dropNamespaceRule(q, r) })
 		}
 		if r.topic != "" {
@@ -162,7 +177,7 @@ func (s *Server) ruleRoutes() {
 
 // disobeyed are Pulsar's policies that are refused.
 var disobeyed = []string{
-	"antiAffinity", "compactionThreshold", "deduplicationSnapshotInterval", "delayedDelivery",
+	"antiAffinity", "deduplicationSnapshotInterval", "delayedDelivery",
 	"dispatcherPauseOnAckStatePersistent", "encryptionRequired", "entryFilters", "inactiveTopicPolicies",
 	"maxMessageSize", "maxUnackedMessagesOnConsumer", "maxUnackedMessagesOnSubscription",
 	"maxUnackedMessagesPerConsumer", "maxUnackedMessagesPerSubscription", "offloadDeletionLagMs", "offloadPolicies",

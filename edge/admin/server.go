@@ -60,6 +60,7 @@ func New(o Options) (*Server, error) {
 		s.statsRoutes(domain)
 		s.propertyRoutes(domain)
 		s.messageRoutes(domain)
+		s.compactionRoutes(domain)
 	}
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel

@@ -122,6 +122,7 @@ func statsOf(t edge.TopicStats, o statsOptions) topicStats {
 		QuotaSize:     t.QuotaSize,
 		QuotaTime:     t.QuotaTime,
 		OldestAge:     -1,
+		Compaction:    compactionOf(t.Compaction),
 		Publishers:    []publisherStats{},
 		WaitingOwners: t.Waiting,
 		Subscriptions: make(map[string]subscriptionStats, len(t.Subscriptions)),

@@ -41,7 +41,7 @@ type topicStats struct {
 	HoleRanges          int                          `json:"nonContiguousDeletedMessagesRanges"`
 	HoleBytes           int64                        `json:"nonContiguousDeletedMessagesRangesSerializedSize"` // always
 	DelayedBytes        int64                        `json:"delayedMessageIndexSizeInBytes"`                   // always
-	Compaction          compactionStats              `json:"compaction"`                                       // always
+	Compaction          compactionStats              `json:"compaction"`
 	OwnerBroker         string                       `json:"ownerBroker,omitempty"`
 	DropRate            *rate                        `json:"msgDropRate,omitempty"` // of a non-persistent topic alone
 }
