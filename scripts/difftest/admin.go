@@ -48,6 +48,25 @@ func figures(topic string, fields ...string) step {
 	}}
 }
 
+// seated waits until the subscription s of a topic has so many consumers: a broker learns of the end of a connection
+// when it gets round to it.
+func seated(topic string, n int) step {
+	path := "/admin/v2/" + strings.Replace(full(topic), "://", "/", 1) + "/stats"
+	return step{title: fmt.Sprintf("%d are left", n), do: func(w *world) error {
+		for end := time.Now().Add(adminTime); time.Now().Before(end); time.Sleep(10 * tick) {
+			_, body, err := w.ask("GET", w.expand(path), "")
+			if err != nil {
+				return err
+			}
+			var all any
+			if json.Unmarshal(body, &all) == nil && find(all, "subscriptions/s/consumers") == fmt.Sprintf("%d of them", n) {
+				return nil
+			}
+		}
+		return fmt.Errorf("a consumer did not go")
+	}}
+}
+
 // find follows a path of names and ordinals through decoded JSON.
 func find(v any, path string) string {
 	for _, name := range strings.Split(path, "/") {

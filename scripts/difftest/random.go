@@ -338,7 +338,7 @@ func (w *twin) leave() error {
 	s := w.seats[i]
 	w.seats = slices.Delete(w.seats, i, i+1)
 	if w.rand.IntN(2) == 0 {
-		return w.do(s.conn.drop().later(w.wait()))
+		return w.do(together(s.conn.drop(), seated(w.topic, len(w.seats))).later(w.wait()))
 	}
 	return w.do(s.conn.leave(1).later(w.wait()))
 }
@@ -385,6 +385,7 @@ func (w *twin) end() error {
 	for _, s := range w.seats {
 		all = append(all, s.conn.drop())
 	}
+	all = append(all, seated(w.topic, 0))
 	w.seats = nil
 	w.run.fold = func(*world) map[string][]string { return nil } // who is given what by whom that leaves first is chance
 	if err := w.do(together(all...)); err != nil {
