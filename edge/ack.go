@@ -70,7 +70,6 @@ func (s *Subscription) afterAckLocked(v *view, changed bool) bool {
 	if !changed {
 		return false
 	}
-	s.topic.trimDue.Store(true)
 	if s.topic.terminatedNow.Load() {
 		s.tellEndLocked(v)
 	}

@@ -123,7 +123,6 @@ func (t *Topic) dropOlder(ms int64) {
 	for _, s := range *t.wakes.Load() {
 		s.dropUpTo(spans, upTo)
 	}
-	t.trimDue.Store(true)
 }
 
 // hasRoom says why a producer is not admitted for what the broker or the topic holds.

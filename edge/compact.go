@@ -183,7 +183,6 @@ func (t *Topic) compactedTo(ctx context.Context, s *Subscription, state compacte
 	if old := t.compacted.Swap(next); old != nil {
 		old.retire()
 	}
-	t.trimDue.Store(true)
 	return nil
 }
 

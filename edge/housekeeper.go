@@ -28,11 +28,8 @@ func (b *Broker) sweep(now time.Time) {
 	b.tails.age()
 	open := b.openTopics()
 	b.enforceQuota(open)
-	pressed, full := b.pressed()
-	if b.shortage.lasts() {
-		pressed, full = true, true // what is acknowledged is kept only as long as there is room
-	}
-	if pressed {
+	excess, full := b.excess()
+	if excess > 0 {
 		b.openQuiet()
 	}
 	b.openExpired()
@@ -43,11 +40,12 @@ func (b *Broker) sweep(now time.Time) {
 		t.expire()
 		t.compactIfDue(now)
 		t.enforceBacklog()
-		t.trim(pressed, full, now)
+		t.trimRetained(full, now)
 		if since, idle := t.idle(); idle && now.Sub(since) > b.opts.IdleUnload {
 			b.unloadIdle(t, now)
 		}
 	}
+	b.trimOldest(open, excess)
 }
 
 // unloadIdle gives the memory of an idle topic back. A client that comes meanwhile
@@ -67,10 +65,9 @@ func (b *Broker) unloadIdle(t *Topic, now time.Time) {
 	b.release(t.name, s)
 }
 
-// pressed reports whether acknowledged data takes more than may be kept, so that open
-// ledgers have to be closed for trimming; and whether the store is so full that what
-// retention keeps has to give way.
-func (b *Broker) pressed() (pressed, full bool) {
+// excess is by how many bytes acknowledged data is more than may be kept; and whether the
+// store is so full that what retention keeps has to give way.
+func (b *Broker) excess() (excess int64, full bool) {
 	var kept, retained, live int64
 	for _, r := range b.store.Records() {
 		live += r.LiveBytes
@@ -80,8 +77,11 @@ func (b *Broker) pressed() (pressed, full bool) {
 			kept += r.Bytes - r.LiveBytes
 		}
 	}
+	if b.shortage.lasts() {
+		return kept, true // what is acknowledged is kept only as long as there is room
+	}
 	quota := b.store.Stats().Quota
-	return kept > b.opts.KeepAcked, retained > 0 && quota > 0 && live+kept+retained >= quota
+	return kept - b.opts.KeepAcked, retained > 0 && quota > 0 && live+kept+retained >= quota
 }
 
 // quietAtOnce bounds how many topics a round opens only to trim them.
@@ -103,49 +103,6 @@ func (b *Broker) openQuiet() {
 		if _, err := b.Open(b.run, name, false); err != nil {
 			b.opts.Logger.Warn("a quiet topic cannot be opened for trimming", "topic", name.String(), "error", err)
 		}
-	}
-}
-
-// trim lets go ledgers that nobody needs. With roll the open ledger is closed first,
-// when everything in it is acknowledged and nothing is retained.
-func (t *Topic) trim(roll, full bool, now time.Time) {
-	spans := t.ledger.Spans()
-	keeps := t.policies.Load().Retention.keeps()
-	floor := t.spare(spans, full, now)
-	if entries := spans.Open.Entries(); roll && !keeps && entries > 0 && !floor.Less(spans.Open.End()) {
-		t.ledger.Roll(func(error) {})
-		t.trimDue.Store(true)
-	}
-	if !t.trimDue.Swap(false) && !roll && !keeps {
-		return
-	}
-	if len(spans.Closed) > 0 || roll && !keeps {
-		t.ledger.Trim(floor.Next(), t.trimmed)
-	}
-}
-
-// floor is the position up to which nobody needs an entry: neither a durable cursor
-// nor a reader that is connected or expected back.
-func (t *Topic) floor(spans Spans) Position {
-	floor := spans.End()
-	for _, s := range *t.wakes.Load() {
-		floor = Min(floor, *s.marked.Load())
-	}
-	return floor
-}
-
-// trimmed runs on the store's goroutine: what is gone counts as acknowledged.
-func (t *Topic) trimmed(err error) {
-	if err != nil {
-		t.trimDue.Store(true) // tried again by the next round
-		return
-	}
-	spans := t.ledger.Spans()
-	for _, s := range *t.wakes.Load() {
-		s.mu.Lock()
-		s.cursor.Follow(spans)
-		s.noteMarkLocked()
-		s.mu.Unlock()
 	}
 }
 
@@ -225,7 +182,6 @@ func (t *Topic) dropOldest(bytes int64) int64 {
 		t.broker.opts.Logger.Warn("the store is full, oldest messages are dropped", "topic", t.name.String(),
 			"entries", dropped, "up to", upTo.String())
 	}
-	t.trimDue.Store(true)
 	return spans.BytesBetween(from, upTo)
 }
 

@@ -86,7 +86,7 @@ func TestDroppingTheOldestBeginsAtTheSlowestCursor(t *testing.T) {
 }
 
 func TestAReaderHoldsWhatItHasNotRead(t *testing.T) {
-	k := newKit(t, nil)
+	k := newKit(t, func(o *edge.Options) { o.KeepAcked = 0 })
 	topic := k.topic("floor")
 	p, _ := k.producer(topic, edge.ProducerOptions{})
 	k.publishAll(p, messages(2_500, nil)...) // three ledgers

@@ -162,7 +162,6 @@ func (t *Topic) SkipAll(ctx context.Context, name string) error {
 		s.dispatch.skipTo(spans.End())
 		s.changedLocked(done)
 	})
-	t.trimDue.Store(true)
 	s.wake()
 	return err
 }

@@ -27,8 +27,6 @@ type Topic struct {
 	lastMu sync.Mutex // leaf
 	last   lastEntry  // the newest durable one; guarded by lastMu
 
-	// trimDue is set when a cursor has moved since the last trim.
-	trimDue atomic.Bool
 	// terminatedNow says that the topic is terminated and has all its entries.
 	terminatedNow atomic.Bool
 

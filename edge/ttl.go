@@ -25,7 +25,6 @@ func (t *Topic) expire() {
 			s.lastExpired.Store(now)
 		}
 	}
-	t.trimDue.Store(true)
 }
 
 // olderThan is the last of the entries behind a position that were received before a

@@ -57,7 +57,6 @@ func (t *Topic) removeNow(s *Subscription, by *Consumer, force bool, done func(e
 		return
 	}
 	t.dropLocked(s)
-	t.trimDue.Store(true)
 	if !s.durable {
 		done(nil)
 		return

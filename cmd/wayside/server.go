@@ -126,6 +126,8 @@ func (b *server) storeOptions() boltstore.Options {
 	o.Path, o.Logger = b.data.path, b.log
 	o.Quota, o.FileLimit = b.Storage.Quota, b.Storage.FileLimit
 	o.CommitDelay = b.Storage.CommitDelay
+	// Acknowledged data goes by whole ledgers: quarters of what is to stay readable.
+	o.LedgerBytes = min(o.LedgerBytes, max(b.Storage.KeepAcked/4, 1<<20))
 	return o
 }
 
