@@ -6,6 +6,7 @@ type AckPart struct {
 	// Rest are the messages of a batch that stay unacknowledged, bit i for message i,
 	// least significant first. Nil acknowledges the whole entry.
 	Rest []uint64
+	Size int // messages of the batch, 0 if the client does not say
 }
 
 // Ack acknowledges entries (protocol 3.9). Whoever holds them, of whatever consumer of
@@ -57,11 +58,19 @@ func (s *Subscription) ackLocked(v *view, c *Consumer, p Position, rest []uint64
 	if v.limit.Less(p) {
 		return false
 	}
+	var before []uint64
+	if s.txns != nil {
+		before, _ = s.leftLocked(p)
+	}
 	out := s.cursor.Ack(v.spans, p, rest)
-	if out.Changed {
+	changed := out.Changed
+	if s.txns != nil && changed {
+		s.ackedBesides(p, before, &out)
+	}
+	if changed {
 		s.dispatch.acked(p, out, c)
 	}
-	return out.Changed
+	return changed
 }
 
 // afterAckLocked does what a moved cursor asks for. It reports whether dispatch may

@@ -17,6 +17,7 @@ type Broker struct {
 	store     Store
 	budget    *Budget
 	catalog   *Catalog
+	txns      *Coordinator
 	tails     *tails
 	crew      *crew
 	compactor compactor
@@ -70,12 +71,20 @@ func NewBroker(store Store, o Options) (*Broker, error) {
 		}
 	}
 	b.dropOrphans()
+	if b.txns, err = loadCoordinator(b); err != nil {
+		stop()
+		return nil, fmt.Errorf("read transactions: %w", err)
+	}
+	b.txns.resume()
 	b.wg.Go(b.keepHouse)
 	return b, nil
 }
 
 // Catalog is what exists besides messages.
 func (b *Broker) Catalog() *Catalog { return b.catalog }
+
+// Coordinator is who transactions begin and end with.
+func (b *Broker) Coordinator() *Coordinator { return b.txns }
 
 // Budget is the memory that everybody shares.
 func (b *Broker) Budget() *Budget { return b.budget }
@@ -132,6 +141,7 @@ func (b *Broker) Close(ctx context.Context) error {
 	}
 	b.closed = true
 	b.mu.Unlock()
+	b.txns.stop()
 	b.stop()
 	ended := make(chan struct{})
 	go func() { b.wg.Wait(); close(ended) }()
@@ -170,6 +180,16 @@ func (b *Broker) see(ctx context.Context, work func(context.Context) error) erro
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// spawn works on something that ends with the broker's run. It returns false if that is over.
+func (b *Broker) spawn(work func()) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.wg.Go(work)
+	}
+	return !b.closed
 }
 
 // wait starts something that answers by a done function, and waits for the answer.

@@ -179,13 +179,18 @@ func (r *compacting) identity(e *Entry, index int) uint64 {
 // holds keys.
 func whole(e *Entry) bool { return e.Facts.Messages > keysAtOnce }
 
+// passes reports whether an entry is nobody's: a marker, or what was aborted.
+func (r *compacting) passes(e *Entry) bool {
+	return e.Facts.Marker != 0 || r.t.Aborted(e.Position, &e.Facts)
+}
+
 // note fills the table from a range, and returns how far it came.
 func (r *compacting) note(dirty Range) (Position, error) {
 	return r.each(r.t.ledger, dirty, func(e *Entry) (bool, error) {
 		f := &e.Facts
 		r.noteChunk(f)
 		switch {
-		case f.Marker != 0 || f.Chunk.IsChunk() && !f.Chunk.Last() || whole(e):
+		case r.passes(e) || f.Chunk.IsChunk() && !f.Chunk.Last() || whole(e):
 			return true, nil
 		case !r.table.holds(int(f.Messages)):
 			return false, nil
@@ -244,7 +249,7 @@ func (r *compacting) copyOld(old *compacted, w *formWriter) error {
 // copy writes what is left of an entry. fresh says that it comes from behind the old
 // horizon: then its keys are in the table.
 func (r *compacting) copy(w *formWriter, e *Entry, fresh bool) error {
-	if e.Facts.Marker != 0 {
+	if r.passes(e) {
 		return nil
 	}
 	var keep []int

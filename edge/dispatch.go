@@ -38,6 +38,8 @@ type dispatcher interface {
 	plan(v *view) readPlan
 	// offer gives an entry to a consumer. It returns false when reading has to stop there.
 	offer(v *view, p *readPlan, e *Entry, g *Grant) bool
+	// pass goes by an entry that is acknowledged in a transaction.
+	pass(e *Entry, replay bool)
 	// taker picks who is to get a message that nobody keeps, nil if it cannot be taken.
 	taker(e *Entry) *Consumer
 	// acked is told of an acknowledgement; by may be nil.
@@ -300,9 +302,12 @@ func (s *Subscription) assignLocked(p *readPlan, b Batch, generation uint64, g *
 		case s.cursor.Acked(e.Position): // since it was planned
 			s.dispatch.acked(e.Position, AckOutcome{Entry: true}, nil)
 			p.moved = true
-		case e.Facts.Marker != 0:
+		case e.Facts.Marker != 0 || e.Facts.InTxn && s.topic.Aborted(e.Position, &e.Facts):
 			s.ackLocked(&v, nil, e.Position, nil)
 			s.changedLocked(nil)
+			p.moved = true
+		case s.passesLocked(e.Position):
+			s.dispatch.pass(e, p.replay)
 			p.moved = true
 		default:
 			s.average += (float64(e.Facts.Messages) - s.average) / 16

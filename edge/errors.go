@@ -46,6 +46,12 @@ var (
 	ErrClosing  = errors.New("broker is stopping")
 	ErrGone     = errors.New("closed meanwhile")
 
+	// Transactions.
+	ErrTxnNotFound    = errors.New("transaction not found")
+	ErrTxnCoordinator = errors.New("transaction coordinator not found")
+	ErrTxnStatus      = errors.New("invalid transaction status")
+	ErrTxnConflict    = errors.New("transaction conflict")
+
 	// The disk.
 	ErrStorage      = errors.New("storage failed")
 	ErrStoreFull    = errors.New("no space left in the store")

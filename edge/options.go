@@ -36,6 +36,11 @@ type Options struct {
 	SchemaAutoUpdate bool           // clients may bring new schemas
 	SchemaEnforced   bool           // producers without a schema are refused on topics with one
 
+	Transactions bool // clients may have some; those that are open end in any case
+	// Marker makes the bytes of a marker that ends a transaction's entries, as a front end
+	// would have them; nil makes none. Nobody is ever delivered them.
+	Marker func(*Facts) []byte
+
 	UnackedPerConsumer     int // messages, 0 for no limit
 	UnackedPerSubscription int // messages, 0 for no limit
 	FailoverDelay          time.Duration
@@ -67,6 +72,7 @@ func DefaultOptions() Options {
 		MaxMessageSize:           5 << 20,
 		SchemaStrategy:           Full,
 		SchemaAutoUpdate:         true,
+		Transactions:             true,
 		UnackedPerConsumer:       50_000,
 		UnackedPerSubscription:   200_000,
 		FailoverDelay:            time.Second,

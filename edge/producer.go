@@ -213,6 +213,10 @@ func (p *Producer) Publish(m Message, done func(Receipt, error)) {
 	}
 	m.Sequenced, m.Generated = seq != nil, p.generated()
 	last := max(m.Facts.Highest, m.Facts.Sequence)
+	in := Facts{Txn: m.Facts.Txn, InTxn: m.Facts.InTxn}
+	if in.InTxn {
+		t.txnComingLocked(in.Txn)
+	}
 	t.ledger.Append(m, func(e Entry, err error) {
 		switch {
 		case err == nil:
@@ -220,9 +224,11 @@ func (p *Producer) Publish(m Message, done func(Receipt, error)) {
 			done(Receipt{Position: e.Position, Index: e.Index}, nil)
 		case errors.Is(err, ErrBadRequest):
 			p.refused(seq, last)
+			t.txnFailed(&in)
 			done(Receipt{}, err)
 		default:
 			t.failed(err)
+			t.txnFailed(&in)
 			done(Receipt{}, fmt.Errorf("%w: %w", ErrStorage, err))
 		}
 	})
@@ -251,6 +257,8 @@ func (p *Producer) barredLocked(m *Message) error {
 		return fmt.Errorf("%w: %s", ErrTerminated, t.name)
 	case p.opts.Access != AccessShared && (t.owner != p || p.becoming):
 		return ErrGone
+	case m.Facts.InTxn:
+		return t.barsTxnLocked(m.Facts.Txn)
 	}
 	return nil
 }

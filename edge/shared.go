@@ -194,7 +194,7 @@ func (d *shared) postpone(p *readPlan, e *Entry, owner *Consumer) bool {
 
 // hand gives an entry to a consumer and remembers that it holds it.
 func (d *shared) hand(v *view, c *Consumer, e *Entry, g *Grant) {
-	rest := d.s.cursor.Rest(e.Position)
+	rest, _ := d.s.leftLocked(e.Position)
 	messages := unackedOf(e, rest)
 	d.pending[e.Position] = pend{c, int32(messages), e.Facts.Slot}
 	if d.keys != nil {

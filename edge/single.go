@@ -118,7 +118,8 @@ func (d *single) offer(v *view, p *readPlan, e *Entry, g *Grant) bool {
 		return false
 	}
 	p.moved, d.read = true, e.Position.Next()
-	d.s.deliverLocked(v, c, e, d.s.cursor.Rest(e.Position), 0, g)
+	rest, _ := d.s.leftLocked(e.Position)
+	d.s.deliverLocked(v, c, e, rest, 0, g)
 	return true
 }
 

@@ -54,6 +54,7 @@ type Subscription struct {
 	closed     error         // why nothing works any more
 	pause      chan struct{} // open while being created or sought; waiters look again when it closes
 	cursor     *Cursor
+	txns       *txnAcks // nil as long as no transaction has acknowledged anything
 	kind       SubKind
 	typed      bool // kind is meant: a consumer came since the load
 	sticky     bool

@@ -21,6 +21,7 @@ type Topic struct {
 	policies  atomic.Pointer[Policies]  // the rules that hold; never nil
 	pace      atomic.Pointer[pace]      // nil until a rate is looked at
 	compacted atomic.Pointer[compacted] // nil without a compacted form
+	txns      atomic.Pointer[topicTxns] // nil without transactions; set with mu held
 
 	// wakes are the subscriptions to wake after an append: the values of subs.
 	wakes  atomic.Pointer[[]*Subscription]
@@ -66,6 +67,9 @@ func newTopic(b *Broker, name TopicName, ledger Ledger) (*Topic, error) {
 	if err := t.loadSequences(); err != nil {
 		return nil, err
 	}
+	if err := t.loadTxns(); err != nil {
+		return nil, err
+	}
 	if err := t.loadLast(); err != nil {
 		return nil, err
 	}
@@ -77,20 +81,11 @@ func newTopic(b *Broker, name TopicName, ledger Ledger) (*Topic, error) {
 		t.subs[sub] = newSubscription(t, sub, true, NewCursor(state, ledger.Spans()))
 	}
 	t.setWakesLocked()
+	if err := t.loadAcks(); err != nil {
+		return nil, err
+	}
 	t.loadCompacted()
 	return t, nil
-}
-
-// loadLast finds the newest entry that a user published.
-func (t *Topic) loadLast() error {
-	p, ok := t.ledger.Spans().Last()
-	if !ok {
-		return nil
-	}
-	return t.ledger.Scan(Range{p, p}, func(p Position, f Facts) bool {
-		t.noteLast(p, &f)
-		return true
-	})
 }
 
 func (t *Topic) noteLast(p Position, f *Facts) {
@@ -101,12 +96,24 @@ func (t *Topic) noteLast(p Position, f *Facts) {
 	}
 }
 
+// newestEntry is the newest one that a user published, be it in an open transaction.
+func (t *Topic) newestEntry() lastEntry {
+	t.lastMu.Lock()
+	defer t.lastMu.Unlock()
+	return t.last
+}
+
 // lastStored is the newest durable entry that a user published, false if there is none
 // or it is trimmed away.
 func (t *Topic) lastStored() (lastEntry, bool) {
-	t.lastMu.Lock()
-	last := t.last
-	t.lastMu.Unlock()
+	last := t.newestEntry()
+	if x := t.txns.Load(); x != nil {
+		x.mu.Lock()
+		if held, ok := x.buf.last(); ok {
+			last = held
+		}
+		x.mu.Unlock()
+	}
 	return last, t.ledger.Spans().Contains(last.position)
 }
 
@@ -118,9 +125,6 @@ func (t *Topic) BirthID() string { return t.ledger.BirthID() }
 
 // Spans is what the topic's ledger holds now.
 func (t *Topic) Spans() Spans { return t.ledger.Spans() }
-
-// readable is the last position that readers may reach.
-func (t *Topic) readable(s Spans) Position { return s.End() }
 
 // setWakesLocked refreshes what appended wakes. t.mu is held, or nobody knows t yet.
 func (t *Topic) setWakesLocked() {
@@ -136,6 +140,9 @@ func (t *Topic) appended(e *Entry) {
 	if !t.name.IsPersistent() {
 		t.pass(e)
 		return
+	}
+	if e.Facts.InTxn && e.Facts.Marker == 0 {
+		t.txnCame(e)
 	}
 	t.noteLast(e.Position, &e.Facts)
 	kept := false

@@ -12,6 +12,7 @@ type topicState struct {
 	Terminated bool              `json:"terminated,omitempty"`
 	Epoch      int64             `json:"epoch,omitempty"` // of exclusive producers, counted from 1 here: wire epoch + 1
 	Properties map[string]string `json:"properties,omitempty"`
+	Txns       *txnFacts         `json:"txns,omitempty"` // nil without aborted transactions; replaced as a whole
 }
 
 // encode never fails: the type has nothing that JSON cannot say.

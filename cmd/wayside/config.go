@@ -36,6 +36,7 @@ type Config struct {
 		AutoCreateNamespaces bool
 		BacklogCheckInterval time.Duration
 		Deduplication        bool
+		Transactions         bool
 	}
 	Schemas struct {
 		Compatibility string // name of a strategy
@@ -83,6 +84,7 @@ func defaultConfig() Config {
 	c.Limits.Connections = 1000
 	c.Topics.AutoCreate = true
 	c.Topics.BacklogCheckInterval = 5 * time.Second
+	c.Topics.Transactions = true
 	c.Schemas.Compatibility = edge.Full.String()
 	c.Schemas.AutoUpdate = true
 	c.Log.Level = "info"

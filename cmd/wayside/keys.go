@@ -85,6 +85,7 @@ func listenKeys() []key[Config] {
 		bind("topics.auto_create_namespaces", boolKind(), func(c *Config) *bool { return &c.Topics.AutoCreateNamespaces }),
 		bind("topics.backlog_check_interval", durationKind(minBacklogCheck, maxBacklogCheck), func(c *Config) *time.Duration { return &c.Topics.BacklogCheckInterval }),
 		bind("topics.deduplication", boolKind(), func(c *Config) *bool { return &c.Topics.Deduplication }),
+		bind("topics.transactions", boolKind(), func(c *Config) *bool { return &c.Topics.Transactions }),
 	}
 }
 

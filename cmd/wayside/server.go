@@ -177,6 +177,7 @@ func (b *server) coreOptions() edge.Options {
 	o.AutoCreate, o.AutoCreateNamespaces = b.Topics.AutoCreate, b.Topics.AutoCreateNamespaces
 	o.AutoPartitions = int(b.Topics.AutoPartitions)
 	o.Deduplication = b.Topics.Deduplication
+	o.Transactions, o.Marker = b.Topics.Transactions, pulsar.Marker
 	o.MaxMessageSize = int(b.Limits.MessageSize)
 	o.BacklogCheckInterval = b.Topics.BacklogCheckInterval
 	o.WhenFull = map[string]edge.WhenFull{

@@ -40,6 +40,9 @@ func TestSettingsReachTheirParts(t *testing.T) {
 			t.Errorf("when_full %s becomes %v", name, b.coreOptions().WhenFull)
 		}
 	}
+	if b.Topics.Transactions = true; core.Transactions || !b.coreOptions().Transactions || core.Marker == nil {
+		t.Error("transactions are mixed up")
+	}
 	if b.Topics.AutoCreate = true; !b.coreOptions().AutoCreate || b.coreOptions().AutoCreateNamespaces {
 		t.Error("auto_create is mixed up")
 	}

@@ -58,6 +58,11 @@ var verdicts = []verdict{
 	{edge.ErrClosing, http.StatusServiceUnavailable, "Broker is stopping"},
 	{edge.ErrGone, http.StatusServiceUnavailable, "Closed meanwhile: try again"},
 
+	{edge.ErrTxnNotFound, http.StatusNotFound, "Transaction not found"},
+	{edge.ErrTxnCoordinator, http.StatusNotFound, "Transaction coordinator not found"},
+	{edge.ErrTxnStatus, http.StatusConflict, "Transaction has another status"},
+	{edge.ErrTxnConflict, http.StatusConflict, "It is acknowledged already, or in a transaction"},
+
 	{edge.ErrStoreFull, http.StatusInsufficientStorage, "No space is left in the store"},
 	{edge.ErrLedgerFailed, http.StatusServiceUnavailable, "An earlier write to this topic failed"},
 	{edge.ErrStorage, http.StatusServiceUnavailable, "The store failed: see the broker's log"},

@@ -53,6 +53,7 @@ func New(o Options) (*Server, error) {
 	s.schemaPolicyRoutes()
 	s.ruleRoutes()
 	s.backlogRoutes()
+	s.transactionRoutes()
 	for _, domain := range []string{edge.Persistent, edge.NonPersistent} {
 		s.topicRoutes(domain)
 		s.partitionRoutes(domain)

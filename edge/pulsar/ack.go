@@ -8,7 +8,8 @@ package pulsar
 // happens and nothing is answered. A validation_error says that the client could not
 // read the message and dropped it: it counts as acknowledged.
 //
-// Deviations: a transaction's acknowledgements are refused.
+// Deviations: in a transaction that is not open, or in which the subscription takes no
+// part, it is NotAllowedError: the reference takes it, and keeps the message for ever.
 
 import (
 	"errors"
@@ -33,7 +34,7 @@ func (s *session) handleAck(cmd []byte) error {
 			return err
 		}
 	}
-	if m.HasTxn {
+	if m.HasTxn && !s.srv.broker.Options().Transactions {
 		if m.HasRequestID {
 			s.answerAck(c.id, m.RequestID, pulsarpb.ServerError_NotAllowedError, "Server don't support transaction ack!")
 		}
@@ -46,7 +47,11 @@ func (s *session) handleAck(cmd []byte) error {
 	s.parts = s.parts[:0]
 	for i := range m.IDs {
 		id := &m.IDs[i]
-		s.parts = append(s.parts, edge.AckPart{Position: edge.Position{Ledger: id.Ledger, Entry: id.Entry}, Rest: words(id.AckSet)})
+		s.parts = append(s.parts, edge.AckPart{Position: edge.Position{Ledger: id.Ledger, Entry: id.Entry}, Rest: words(id.AckSet), Size: int(id.BatchSize)})
+	}
+	if m.HasTxn {
+		c.core.AckIn(edge.TxnID{Most: m.TxnMost, Least: m.TxnLeast}, s.parts, m.Cumulative, s.acknowledged(c.id, m))
+		return nil
 	}
 	c.core.Ack(s.parts, m.Cumulative, s.acknowledged(c.id, m))
 	return nil
@@ -65,7 +70,7 @@ func (s *session) acknowledged(id uint64, m *wire.Ack) func(error) {
 			return
 		}
 		code, text := s.tell(err)
-		if !errors.Is(err, edge.ErrNotAllowed) {
+		if !errors.Is(err, edge.ErrNotAllowed) && !errors.Is(err, edge.ErrTxnConflict) {
 			code = pulsarpb.ServerError_UnknownError
 		}
 		s.answerAck(id, request, code, text)

@@ -6,13 +6,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"wayside/edge"
 	"wayside/wire/pulsarpb"
 )
 
 // ackRig has a topic of six single messages, a batch of 10 and one of 70, all
 // delivered to consumers 1 (Exclusive) and 2 (Shared).
-func ackRig(t *testing.T) (*rig, *client, int64) {
-	r := serve(t)
+func ackRig(t *testing.T, tweaks ...tweak) (*rig, *client, int64) {
+	r := serve(t, tweaks...)
 	c := r.connect().producing("acks").consuming("acks", "ex", exclusive, 1).consuming("acks", "sh", shared, 2)
 	for i := range 6 {
 		c.publish(1, uint64(i), fmt.Sprintf("m%d", i))
@@ -132,8 +133,8 @@ func TestAckIsAnsweredWhenItIsDurable(t *testing.T) {
 	c.hear("ACK_RESPONSE {consumer_id:1 request_id:4}")
 }
 
-func TestTransactionsAreRefused(t *testing.T) {
-	_, c, l := ackRig(t)
+func TestTransactionsAreRefusedWhereTheyAreOff(t *testing.T) {
+	_, c, l := ackRig(t, func(_ *Options, o *edge.Options) { o.Transactions = false })
 	const off = `error:NotAllowedError message:"Transactions are not enabled."}`
 	least, most := num(1), num(0)
 	topic := proto.String(public + "acks")

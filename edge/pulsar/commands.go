@@ -73,16 +73,30 @@ func commandFor(t pulsarpb.BaseCommand_Type) command {
 	case pulsarpb.BaseCommand_CONSUMER_STATS:
 		return command{handle: (*session).handleStats, answered: true}
 	}
+	return transaction(t)
+}
+
+// transaction is the part of transactions.
+func transaction(t pulsarpb.BaseCommand_Type) command {
+	switch t {
+	case pulsarpb.BaseCommand_TC_CLIENT_CONNECT_REQUEST:
+		return command{handle: (*session).handleCoordinator, answered: true}
+	case pulsarpb.BaseCommand_NEW_TXN:
+		return command{handle: (*session).handleNewTransaction, answered: true}
+	case pulsarpb.BaseCommand_ADD_PARTITION_TO_TXN:
+		return command{handle: (*session).handleAddPartitions, answered: true}
+	case pulsarpb.BaseCommand_ADD_SUBSCRIPTION_TO_TXN:
+		return command{handle: (*session).handleAddSubscriptions, answered: true}
+	case pulsarpb.BaseCommand_END_TXN:
+		return command{handle: (*session).handleEndTransaction, answered: true}
+	}
 	return refused(t)
 }
 
 // refused has what no client gets done: with an answer, or by closing the connection.
 func refused(t pulsarpb.BaseCommand_Type) command {
 	switch t {
-	case pulsarpb.BaseCommand_TC_CLIENT_CONNECT_REQUEST, pulsarpb.BaseCommand_NEW_TXN,
-		pulsarpb.BaseCommand_ADD_PARTITION_TO_TXN, pulsarpb.BaseCommand_ADD_SUBSCRIPTION_TO_TXN,
-		pulsarpb.BaseCommand_END_TXN, pulsarpb.BaseCommand_END_TXN_ON_PARTITION,
-		pulsarpb.BaseCommand_END_TXN_ON_SUBSCRIPTION:
+	case pulsarpb.BaseCommand_END_TXN_ON_PARTITION, pulsarpb.BaseCommand_END_TXN_ON_SUBSCRIPTION:
 		return command{handle: (*session).refuseTransaction, answered: true}
 
 	case pulsarpb.BaseCommand_CONNECTED, pulsarpb.BaseCommand_SEND_RECEIPT, pulsarpb.BaseCommand_SEND_ERROR,

@@ -68,20 +68,20 @@
 //	ACK_RESPONSE                       B   ack.go; closes
 //	GET_OR_CREATE_SCHEMA               C   schema.go: GET_OR_CREATE_SCHEMA_RESPONSE
 //	GET_OR_CREATE_SCHEMA_RESPONSE      B   schema.go; closes
-//	NEW_TXN                            C   txn.go: refused, ERROR NotAllowedError
-//	NEW_TXN_RESPONSE                   B   not sent; closes
-//	ADD_PARTITION_TO_TXN               C   txn.go: refused, ERROR NotAllowedError
-//	ADD_PARTITION_TO_TXN_RESPONSE      B   not sent; closes
-//	ADD_SUBSCRIPTION_TO_TXN            C   txn.go: refused, ERROR NotAllowedError
-//	ADD_SUBSCRIPTION_TO_TXN_RESPONSE   B   not sent; closes
-//	END_TXN                            C   txn.go: refused, ERROR NotAllowedError
-//	END_TXN_RESPONSE                   B   not sent; closes
+//	NEW_TXN                            C   txn.go: NEW_TXN_RESPONSE
+//	NEW_TXN_RESPONSE                   B   txn.go; closes
+//	ADD_PARTITION_TO_TXN               C   txn.go: ADD_PARTITION_TO_TXN_RESPONSE
+//	ADD_PARTITION_TO_TXN_RESPONSE      B   txn.go; closes
+//	ADD_SUBSCRIPTION_TO_TXN            C   txn.go: ADD_SUBSCRIPTION_TO_TXN_RESPONSE
+//	ADD_SUBSCRIPTION_TO_TXN_RESPONSE   B   txn.go; closes
+//	END_TXN                            C   txn.go: END_TXN_RESPONSE
+//	END_TXN_RESPONSE                   B   txn.go; closes
 //	END_TXN_ON_PARTITION               B   txn.go: refused, ERROR NotAllowedError
 //	END_TXN_ON_PARTITION_RESPONSE      B   not sent; closes
 //	END_TXN_ON_SUBSCRIPTION            B   txn.go: refused, ERROR NotAllowedError
 //	END_TXN_ON_SUBSCRIPTION_RESPONSE   B   not sent; closes
-//	TC_CLIENT_CONNECT_REQUEST          C   txn.go: refused, ERROR NotAllowedError
-//	TC_CLIENT_CONNECT_RESPONSE         B   not sent; closes
+//	TC_CLIENT_CONNECT_REQUEST          C   txn.go: TC_CLIENT_CONNECT_RESPONSE
+//	TC_CLIENT_CONNECT_RESPONSE         B   txn.go; closes
 //	WATCH_TOPIC_LIST                   C   watch.go: WATCH_TOPIC_LIST_SUCCESS
 //	WATCH_TOPIC_LIST_SUCCESS           B   watch.go; closes
 //	WATCH_TOPIC_UPDATE                 B   watch.go; closes

@@ -8,8 +8,9 @@ package pulsar
 // missing one is TopicNotFound with an empty text. partitions is always set on success, and error and text on failure, which
 // the Java client reads unasked (protocol 4, numbers 2 to 5).
 //
-// Deviations: the transaction coordinator's topic has one partition, so that clients
-// come to the clear refusal of TC_CLIENT_CONNECT_REQUEST.
+// Deviations: the transaction coordinator's topic has one partition also where
+// transactions are switched off, so that clients come to the clear refusal of
+// TC_CLIENT_CONNECT_REQUEST.
 
 import (
 	"context"

@@ -31,6 +31,7 @@ type Server struct {
 	texts         texts        // of producers and consumers
 	logins        texts        // of those who are logging in
 	complaints    complaints
+	coordinating  atomic.Bool     // somebody has asked for the transaction coordinator
 	run           context.Context // ends when connections are to be cut
 	cut           context.CancelCauseFunc
 	wg            sync.WaitGroup // sessions
