@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 import pulsar
+import schemas
 import topics
 from pulsar import CompressionType, ConsumerType, InitialPosition, MessageId
 
@@ -400,6 +401,7 @@ def unload(b, topic):
 
 
 topics.add(check, sys.modules[__name__])
+schemas.add(check, sys.modules[__name__])
 
 
 def main(url, admin):
