@@ -73,6 +73,7 @@ type theatre struct {
 	*options
 	instances map[string]*wayside
 	run       string // told by all names of topics
+	pace      pace
 
 	mu     sync.Mutex // guards what follows
 	played int
@@ -144,7 +145,7 @@ func (t *theatre) worlds(name, setting string) (pulsar, wayside *world) {
 // one plays a program and says what came of it.
 func (t *theatre) one(p *program, table []difference) {
 	pulsar, wayside := t.worlds(p.name, p.setting)
-	r, err := play(p, table, pulsar, wayside)
+	r, err := play(p, table, &t.pace, pulsar, wayside)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.played++

@@ -6,12 +6,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
 const (
-	// still is how long both must have been quiet before what they said is taken for all.
+	// still is how long both must at least have been quiet before what they said is taken for all.
 	still = 100 * time.Millisecond
+	// stillest is the same where the machine is so busy that answers take long.
+	stillest = time.Second
 	// doubt is the same while they differ in a way that is known.
 	doubt = 300 * time.Millisecond
 	// patience is the same while they differ or owe an answer.
@@ -34,12 +37,34 @@ type pair struct {
 	pulsar   *world
 	wayside  *world
 	fold     func(*world) map[string][]string // what of the conversation is compared
+	pace     *pace
 	findings []finding
 }
 
+// pace is how long the brokers take to answer at present, on a machine that may have other things to do. Who takes long
+// to answer takes long to deliver, which nobody owes.
+type pace struct {
+	mu    sync.Mutex
+	worst time.Duration // of late; fades with every answer
+}
+
+// answered notes a time that both have needed.
+func (p *pace) answered(took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.worst = max(took, p.worst*98/100)
+}
+
+// still is how long both must have been quiet.
+func (p *pace) still() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return min(max(still, 2*p.worst), stillest)
+}
+
 // play plays a program from its first step to its last and returns how the two differed.
-func play(p *program, table []difference, pulsar, wayside *world) (*pair, error) {
-	run := &pair{program: p, table: table, pulsar: pulsar, wayside: wayside, fold: (*world).heard}
+func play(p *program, table []difference, pace *pace, pulsar, wayside *world) (*pair, error) {
+	run := &pair{program: p, table: table, pulsar: pulsar, wayside: wayside, fold: (*world).heard, pace: pace}
 	defer pulsar.close()
 	defer wayside.close()
 	for i := range p.steps {
@@ -76,18 +101,23 @@ func (r *pair) step(s *step) error {
 
 // settle waits until both have said what they have to say, and compares.
 func (r *pair) settle(s *step) []finding {
-	begin := time.Now()
+	begin, answered := time.Now(), false
 	for {
 		time.Sleep(tick)
+		owed := r.pulsar.owes() + r.wayside.owes()
+		if !answered && owed == 0 && s.wait == 0 {
+			answered = true
+			r.pace.answered(time.Since(begin))
+		}
 		quiet := min(r.pulsar.quiet(), r.wayside.quiet())
 		all := r.compare(s)
 		known := !slices.ContainsFunc(all, func(f finding) bool { return f.row == nil })
-		need := still
+		need := r.pace.still()
 		switch {
-		case !known || r.pulsar.owes()+r.wayside.owes() > 0:
+		case !known || owed > 0:
 			need = patience
 		case len(all) > 0:
-			need = doubt
+			need = max(need, doubt)
 		}
 		if quiet >= max(need, s.wait-time.Since(begin)) && time.Since(begin) >= s.wait {
 			return all

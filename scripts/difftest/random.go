@@ -34,7 +34,7 @@ func (t *theatre) oneRandom(seed uint64) {
 	}
 	p := &program{name: fmt.Sprintf("random-%d", seed)}
 	pulsar, wayside := t.worlds(p.name, "")
-	run := &pair{program: p, pulsar: pulsar, wayside: wayside}
+	run := &pair{program: p, pulsar: pulsar, wayside: wayside, pace: &t.pace}
 	err := newTwin(seed, run).play()
 	pulsar.close()
 	wayside.close()
