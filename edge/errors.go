@@ -21,6 +21,7 @@ var (
 	ErrConsumerNotFound     = errors.New("consumer not found")
 	ErrSchemaNotFound       = errors.New("schema not found")
 	ErrMessageNotFound      = errors.New("message not found")
+	ErrNothingToExpire      = errors.New("nothing to expire")
 
 	// Something is there already, or in use.
 	ErrExists       = errors.New("already exists")

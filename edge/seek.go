@@ -143,25 +143,3 @@ func (t *Topic) ResetSubscription(ctx context.Context, name string, to SeekTarge
 	}
 	return s.seek(ctx, to, nil)
 }
-
-// SkipAll acknowledges everything that a subscription has not. It may wait.
-func (t *Topic) SkipAll(ctx context.Context, name string) error {
-	s, err := t.subscription(ctx, name)
-	if err != nil {
-		return err
-	}
-	err = wait(ctx, func(done func(error)) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.closed != nil {
-			done(s.closed)
-			return
-		}
-		spans := t.ledger.Spans()
-		s.cursor.AckUpTo(spans, spans.End(), nil)
-		s.dispatch.skipTo(spans.End())
-		s.changedLocked(done)
-	})
-	s.wake()
-	return err
-}

@@ -76,9 +76,12 @@ func (t *Topic) trimRetained(full bool, now time.Time) {
 
 // floor is the position up to which nobody needs an entry: neither a durable cursor
 // nor a reader that is connected or expected back.
-func (t *Topic) floor(spans Spans) Position {
+func (t *Topic) floor(spans Spans) Position { return slowestOf(*t.wakes.Load(), spans) }
+
+// slowestOf is the least mark-delete, the end without subscriptions.
+func slowestOf(subs []*Subscription, spans Spans) Position {
 	floor := spans.End()
-	for _, s := range *t.wakes.Load() {
+	for _, s := range subs {
 		floor = Min(floor, *s.marked.Load())
 	}
 	return floor

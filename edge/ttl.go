@@ -1,5 +1,7 @@
 package edge
 
+import "slices"
+
 // Time to live (protocol 3.11): what was received longer ago counts as acknowledged on
 // every subscription, durable or not, and nobody is told. Rounds of housekeeping see to
 // it, so it lasts a few seconds longer.
@@ -12,14 +14,14 @@ func (t *Topic) expire() {
 	}
 	spans := t.ledger.Spans()
 	now := t.broker.opts.Clock().UnixMilli()
-	upTo, ok := t.olderThan(spans, t.floor(spans), now-*ttl*1000)
+	subs := slices.DeleteFunc(slices.Clone(*t.wakes.Load()), func(s *Subscription) bool {
+		return s.name == CompactionSubscription // what expires may still be a key's newest
+	})
+	upTo, ok := t.olderThan(spans, slowestOf(subs, spans), now-*ttl*1000)
 	if !ok {
 		return
 	}
-	for _, s := range *t.wakes.Load() {
-		if s.name == CompactionSubscription { // what expires may still be a key's newest
-			continue
-		}
+	for _, s := range subs {
 		if n := s.dropUpTo(spans, upTo); n > 0 {
 			s.expired.Add(n)
 			s.lastExpired.Store(now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"wayside/edge"
 )
@@ -80,6 +81,7 @@ func produce(t testing.TB, topic *edge.Topic, name string, batch int32, data ...
 		stored := make(chan error, 1)
 		m := edge.Message{Data: []byte(d), Facts: edge.Facts{
 			Producer: name, Sequence: int64(i), Highest: int64(i), Messages: max(batch, 1), Batch: batch > 0, Publish: 1_700_000_000_000 + int64(i),
+			Receive: time.Now().UnixMilli(),
 		}}
 		p.Publish(m, func(_ edge.Receipt, err error) { stored <- err })
 		if err := <-stored; err != nil {

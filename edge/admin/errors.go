@@ -36,6 +36,7 @@ var verdicts = []verdict{
 	{edge.ErrConsumerNotFound, http.StatusNotFound, "Consumer not found"},
 	{edge.ErrSchemaNotFound, http.StatusNotFound, "Schema not found"},
 	{edge.ErrMessageNotFound, http.StatusNotFound, "Message not found"},
+	{edge.ErrNothingToExpire, http.StatusConflict, "Nothing to expire"},
 
 	{edge.ErrExists, http.StatusConflict, "This already exists"},
 	{edge.ErrNotEmpty, http.StatusConflict, "This is not empty"},

@@ -62,6 +62,7 @@ func New(o Options) (*Server, error) {
 		s.propertyRoutes(domain)
 		s.messageRoutes(domain)
 		s.compactionRoutes(domain)
+		s.expiryRoutes(domain)
 	}
 	base, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel

@@ -36,6 +36,7 @@ func faults() []fault {
 		{edge.ErrConsumerNotFound, pulsarpb.ServerError_MetadataError, "Consumer not found", false},
 		{edge.ErrSchemaNotFound, pulsarpb.ServerError_TopicNotFound, "Topic not found or no-schema", true},
 		{edge.ErrMessageNotFound, pulsarpb.ServerError_MetadataError, "Message not found", false},
+		{edge.ErrNothingToExpire, pulsarpb.ServerError_MetadataError, "Nothing to expire", false},
 		{edge.ErrExists, pulsarpb.ServerError_NotAllowedError, "It exists already", true},
 		{edge.ErrNotEmpty, pulsarpb.ServerError_NotAllowedError, "It is not empty", true},
 		{edge.ErrTopicInUse, pulsarpb.ServerError_ConsumerBusy, "Others are connected", true},
