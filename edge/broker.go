@@ -30,8 +30,10 @@ type Broker struct {
 	names     atomic.Int64   // number of generated producer names
 	joins     atomic.Uint64  // order in which consumers joined
 	counts    counters
-	forms     map[TopicName]bool // with a compacted form, or a leftover of one, at the start; not changed
-	shortage  shortage
+	// duplicates are messages that deduplication has dropped.
+	duplicates atomic.Int64
+	forms      map[TopicName]bool // with a compacted form, or a leftover of one, at the start; not changed
+	shortage   shortage
 
 	mu       sync.Mutex
 	known    map[TopicName]struct{} // that exist in the store

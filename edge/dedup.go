@@ -176,6 +176,9 @@ func (s *sequence) admit(f *Facts) (duplicate bool) {
 	return false
 }
 
+// goesBeyond reports whether a duplicate is a batch that does not end with what is known.
+func (s *sequence) goesBeyond(f *Facts) bool { return !f.Chunk.IsChunk() && f.Highest > s.pushed }
+
 // settled notes a message as durable.
 func (s *sequence) settled(f *Facts) {
 	if f.Marker != 0 {

@@ -46,7 +46,7 @@ func TestASlotThatWaitedInVainIsFreeAgain(t *testing.T) {
 
 // Whoever leaves while a read is under way, each key's messages come in order, and the
 // first ones are not left out.
-func TestKeysKeepTheirOrderWhenTheirOwnerLeavesAmidARead(t *testing.T) {
+func TestFieldSH05KeysKeepTheirOrderWhenTheirOwnerLeavesAmidARead(t *testing.T) {
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		k := newKit(t, nil)

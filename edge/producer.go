@@ -23,12 +23,13 @@ type Producer struct {
 	rate    rate
 
 	// guarded by topic.mu
-	closed   bool
-	reason   error // why our side closed it
-	epoch    int64 // topic epoch, −1 for a shared producer
-	seq      *sequence
-	becoming bool // its new topic epoch is being written
-	unborn   bool // so for the first time: nobody has it yet
+	closed         bool
+	reason         error // why our side closed it
+	epoch          int64 // topic epoch, −1 for a shared producer
+	seq            *sequence
+	becoming       bool    // its new topic epoch is being written
+	repeats, mixes quietly // lines about what was dropped, see dropped
+	unborn         bool    // so for the first time: nobody has it yet
 }
 
 // ProducerOptions is what a client asks for (protocol 2.7).
@@ -206,9 +207,9 @@ func (p *Producer) Publish(m Message, done func(Receipt, error)) {
 	}
 	seq := p.seq
 	if seq != nil && seq.admit(&m.Facts) {
-		facts := m.Facts
+		facts, mixed := m.Facts, seq.goesBeyond(&m.Facts)
 		m.Grant.Release()
-		t.ledger.Barrier(func(error) { p.repeated(seq, &facts, done) })
+		t.ledger.Barrier(func(error) { p.repeated(seq, &facts, mixed, done) })
 		return
 	}
 	m.Sequenced, m.Generated = seq != nil, p.generated()
@@ -281,7 +282,7 @@ func (p *Producer) stored(e *Entry, seq *sequence) {
 
 // repeated answers a message whose sequence is known: a duplicate only if the
 // first one is durable by now.
-func (p *Producer) repeated(seq *sequence, f *Facts, done func(Receipt, error)) {
+func (p *Producer) repeated(seq *sequence, f *Facts, mixed bool, done func(Receipt, error)) {
 	p.topic.mu.Lock()
 	ok := seq.covers(f)
 	p.topic.mu.Unlock()
@@ -289,6 +290,7 @@ func (p *Producer) repeated(seq *sequence, f *Facts, done func(Receipt, error)) 
 		done(Receipt{}, ErrGone) // its first append failed, which closed the producer
 		return
 	}
+	p.dropped(f, mixed)
 	done(Receipt{Duplicate: true}, nil)
 }
 

@@ -206,10 +206,24 @@ func (d *shared) hand(v *view, c *Consumer, e *Entry, g *Grant) {
 	o := &d.s.topic.broker.opts
 	if d.s.durable && o.UnackedPerConsumer > 0 && c.unacked >= o.UnackedPerConsumer {
 		c.blocked = true
+		d.tellLimit(c)
 	}
 	if d.s.durable && o.UnackedPerSubscription > 0 && d.unacked >= o.UnackedPerSubscription {
 		d.blocked = true
+		d.tellLimit(c)
 	}
+}
+
+// tellLimit says once in the log why nothing more comes: to whoever waits it looks as if
+// the broker hung. Statistics tell it as long as it lasts.
+func (d *shared) tellLimit(c *Consumer) {
+	if d.s.limitTold {
+		return
+	}
+	d.s.limitTold = true
+	d.s.topic.broker.opts.Logger.Warn("a consumer gets no more until it acknowledges",
+		"topic", d.s.topic.name.String(), "subscription", d.s.name, "consumer", c.opts.Consumer,
+		"peer", c.peer.Address(), "unacknowledged", c.unacked, "of all", d.unacked)
 }
 
 // choose picks the consumer for an entry, nil if it has to wait: for owner, if that is

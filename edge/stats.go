@@ -72,6 +72,7 @@ type BrokerStats struct {
 	RateIn, ThroughputIn, RateOut, ThroughputOut      float64 // per second, over the last minute or two
 	Lost                                              int64   // ranges of entries that were gone or damaged
 	Dropped                                           int64   // entries that gave way to newer ones when the store was full
+	Duplicates                                        int64   // messages that deduplication has dropped
 	Store                                             StoreStats
 	Health                                            []string // why it is not healthy
 }
@@ -169,7 +170,7 @@ func (b *Broker) Stats() BrokerStats {
 	}
 	c := &b.counts
 	st.MsgIn, st.BytesIn, st.MsgOut, st.BytesOut = c.msgIn.Load(), c.bytesIn.Load(), c.msgOut.Load(), c.bytesOut.Load()
-	st.Lost, st.Dropped = c.lost.Load(), c.dropped.Load()
+	st.Lost, st.Dropped, st.Duplicates = c.lost.Load(), c.dropped.Load(), b.duplicates.Load()
 	r := c.rates(time.Now())
 	st.RateIn, st.ThroughputIn, st.RateOut, st.ThroughputOut = r[0], r[1], r[2], r[3]
 	st.Store = b.store.Stats()

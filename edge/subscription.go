@@ -66,6 +66,7 @@ type Subscription struct {
 	pace       *pace         // nil until a rate is looked at
 	follow     *Subscription // only up to its mark-delete, nil for all
 	paused     string        // why new entries are not dispatched, for stats
+	limitTold  bool          // the log has said that too much is unacknowledged
 	keptUntil  time.Time     // of a sought non-durable position without consumers
 	average    float64       // messages per entry, to read what permits allow
 	below      *below        // among what only the compacted form holds, nil if it is past that

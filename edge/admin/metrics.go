@@ -59,6 +59,7 @@ var brokerFamilies = []struct {
 	{true, "wayside_messages_out_total", "Messages dispatched since start.", func(c *brokerNow) float64 { return float64(c.stats.MsgOut) }},
 	{true, "wayside_bytes_out_total", "Bytes dispatched since start.", func(c *brokerNow) float64 { return float64(c.stats.BytesOut) }},
 	{true, "wayside_lost_ranges_total", "Ranges of entries found gone or damaged since start.", func(c *brokerNow) float64 { return float64(c.stats.Lost) }},
+	{true, "wayside_duplicates_total", "Messages that deduplication has dropped since start.", func(c *brokerNow) float64 { return float64(c.stats.Duplicates) }},
 	{true, "wayside_dropped_entries_total", "Entries that gave way to newer ones in a full store since start.", func(c *brokerNow) float64 { return float64(c.stats.Dropped) }},
 
 	{false, "wayside_store_live_bytes", "Bytes not yet acknowledged by all, or retained: what the quota counts.", func(c *brokerNow) float64 { return float64(c.stats.Store.LiveBytes) }},

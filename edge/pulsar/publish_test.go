@@ -168,7 +168,7 @@ func TestFailedStoreClosesProducersAndAnswersNothing(t *testing.T) {
 	}
 }
 
-func TestTerminatedTopic(t *testing.T) {
+func TestTrap11And27ATerminatedTopic(t *testing.T) {
 	r := serve(t)
 	c := r.connect().producing("ended").consuming("ended", "s", exclusive, 1)
 	java := r.dial()

@@ -160,7 +160,7 @@ func TestTrap18NoFrameIsTooLong(t *testing.T) {
 		most := m + 10<<10 - 8 - command
 		room := most - len(batch(n, 0))
 		stored := false
-		for _, less := range []int{0, 64, 4 << 10, 10 << 10} {
+		for _, less := range []int{0, 64, 200, 4 << 10, 10 << 10} {
 			c.sendEntry(&pulsarpb.CommandSend{ProducerId: num(1), SequenceId: num(0)}, batch(n, room-less))
 			got := c.receive()
 			if got.GetSendReceipt() == nil {
