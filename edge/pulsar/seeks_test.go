@@ -158,6 +158,22 @@ func TestTrap37ASubscribeBehindASeekWaits(t *testing.T) {
 	c.hearEntries(8, 2, 2)
 }
 
+func TestTrap37OthersWaitForTheEndOfASeekToo(t *testing.T) {
+	r, c, l := seekRig(t)
+	c.consuming("seeks", "s", shared, 7)
+	d := r.connect()
+	r.store.Hold()
+	c.say(&pulsarpb.CommandSeek{ConsumerId: num(7), RequestId: num(83), MessageId: id(l, 2)})
+	c.hear("CLOSE_CONSUMER {consumer_id:7 *")
+	d.say(subscribeCmd("seeks", "s", shared, 8, 84))
+	d.sync()
+	r.store.Release()
+	c.hear("SUCCESS {request_id:83}")
+	d.hear("SUCCESS {request_id:84}")
+	d.say(flowCmd(8, 1))
+	d.hearEntries(8, 2, 2)
+}
+
 func TestTwoSeeksPipelined(t *testing.T) {
 	_, c, l := seekRig(t)
 	c.consuming("seeks", "s5", exclusive, 9)

@@ -97,7 +97,7 @@ func TestClientThatNeverReadsIsClosed(t *testing.T) {
 }
 
 // A seek while the client stands still: nothing of before comes behind CLOSE_CONSUMER.
-func TestSeekDuringAStandstill(t *testing.T) {
+func TestTrap35NothingComesBehindASeekAmidAStandstill(t *testing.T) {
 	slowly(t, 50, 16<<10, func(t *testing.T, r *rig, slow *client, dial func() *client) {
 		other := dial().consuming("slow", "s", shared, 2)
 		sought := make(chan struct{})
