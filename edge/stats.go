@@ -93,6 +93,7 @@ type TopicStats struct {
 	Epoch                                        int64 // of exclusive producers, −1 for none yet
 	Properties                                   map[string]string
 	QuotaSize, QuotaTime                         int64 // of the backlog: bytes and seconds, −1 for none
+	Transactions, Committed, Aborted             int64 // with entries that are open; that have ended since the load
 	Dropped                                      int64 // messages that nobody could take, of a non-persistent topic
 	DropRate                                     float64
 	Compaction                                   CompactionStatus
@@ -192,6 +193,7 @@ func (t *Topic) Stats() TopicStats {
 		Subscriptions: map[string]SubscriptionStats{}, Deduplication: t.deduplicates(),
 	}
 	st.Entries, _, st.StorageSize = spans.Totals()
+	st.Transactions, st.Committed, st.Aborted = t.txnCounts()
 	st.QuotaSize, st.QuotaTime = t.policies.Load().quotas()
 	st.Compaction = t.Compaction()
 	if form := t.compacted.Load(); form != nil {

@@ -14,7 +14,7 @@ type topicTxns struct {
 	committed, aborted int64 // since the load
 }
 
-// txnState is what a topic keeps of them in its own state.
+// txnFacts are what a topic keeps of them in its own state.
 type txnFacts struct {
 	Aborted string `json:"aborted,omitempty"`
 }
@@ -44,6 +44,17 @@ func (t *Topic) Aborted(p Position, f *Facts) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.buf.aborted(p, f)
+}
+
+// txnCounts counts the transactions that are open here, and those that have ended.
+func (t *Topic) txnCounts() (open, committed, aborted int64) {
+	x := t.txns.Load()
+	if x == nil {
+		return 0, 0, 0
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return int64(len(x.buf.open)), x.committed, x.aborted
 }
 
 // useTxnsLocked is the topic's part in transactions, made if need be. t.mu is held, or

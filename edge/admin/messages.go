@@ -103,15 +103,28 @@ func (s *Server) entry(r *http.Request, name edge.TopicName, find func(*edge.Top
 	if !name.IsPersistent() {
 		return nil, edge.ErrTopicNotFound
 	}
-	var e edge.Entry
-	err := s.withTopic(r.Context(), name, func(t *edge.Topic) (err error) {
-		e, err = find(t)
+	var m message
+	err := s.withTopic(r.Context(), name, func(t *edge.Topic) error {
+		e, err := find(t)
+		if err == nil {
+			m, err = opened(&e, s.broker.Options().MaxMessageSize)
+		}
+		if err == nil {
+			m.transaction(t, &e)
+		}
 		return err
 	})
-	if err != nil {
-		return nil, err
+	return m, err
+}
+
+// transaction sets what pulsar-admin goes by to leave out what consumers are not given.
+func (m *message) transaction(t *edge.Topic, e *edge.Entry) {
+	aborted := t.Aborted(e.Position, &e.Facts)
+	m.header.Set("X-Pulsar-txn-aborted", strconv.FormatBool(aborted))
+	m.header.Set("X-Pulsar-txn-uncommitted", strconv.FormatBool(!aborted && e.Facts.InTxn && t.Readable().Less(e.Position)))
+	if e.Facts.Marker != 0 {
+		m.header.Set("X-Pulsar-marker-type", strconv.Itoa(int(e.Facts.Marker)))
 	}
-	return opened(&e, s.broker.Options().MaxMessageSize)
 }
 
 // opened reads an entry's header and decompresses its payload to at most limit bytes.
@@ -165,7 +178,6 @@ func headersOf(e *edge.Entry, m *wire.Message) http.Header {
 	set("producer-name", string(m.ProducerName))
 	set("sequence-id", strconv.FormatInt(m.SequenceID, 10))
 	set("Is-Encrypted", strconv.FormatBool(m.EncryptionKeys > 0))
-	set("txn-uncommitted", "false")
 	if m.EventTime > 0 {
 		set("event-time", isoMillis(m.EventTime))
 	}

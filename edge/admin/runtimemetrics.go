@@ -57,3 +57,4 @@ func runtimeCollector() Collector {
 	}
 	return all
 }
+

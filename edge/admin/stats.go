@@ -125,6 +125,7 @@ func statsOf(t edge.TopicStats, o statsOptions) topicStats {
 		Compaction:    compactionOf(t.Compaction),
 		Publishers:    []publisherStats{},
 		WaitingOwners: t.Waiting,
+		TxnOngoing:    t.Transactions, TxnCommitted: t.Committed, TxnAborted: t.Aborted,
 		Subscriptions: make(map[string]subscriptionStats, len(t.Subscriptions)),
 	}
 	if !t.Name.IsPersistent() && t.Name.Local != "" {

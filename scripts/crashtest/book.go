@@ -38,6 +38,7 @@ type book struct {
 	mu     sync.Mutex
 	topic  map[string]*page
 	totals struct{ receipts, acks, seen int }
+	ledger *ledger
 }
 
 // page is the part of one topic.
@@ -51,7 +52,7 @@ type page struct {
 }
 
 func newBook() *book {
-	b := &book{topic: map[string]*page{}}
+	b := &book{topic: map[string]*page{}, ledger: newLedger()}
 	for _, t := range topics {
 		b.topic[t] = &page{
 			receipts: map[string]entryID{}, lastOf: map[string]int{}, ackSent: map[string]bool{},

@@ -22,6 +22,10 @@ type load struct {
 func startLoad(ctx context.Context, b *broker, book *book, rnd *rand.Rand, round int) (*load, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &load{cancel: cancel}
+	if err := l.startTxns(ctx, b, book.ledger, rnd, round); err != nil {
+		cancel()
+		return nil, err
+	}
 	for i := range 3 {
 		c, err := b.client()
 		if err != nil {
@@ -43,6 +47,24 @@ func startLoad(ctx context.Context, b *broker, book *book, rnd *rand.Rand, round
 		}
 	}
 	return l, nil
+}
+
+// startTxns starts what is done in transactions.
+func (l *load) startTxns(ctx context.Context, b *broker, ledger *ledger, rnd *rand.Rand, round int) error {
+	for i := range 7 {
+		c, err := b.client()
+		if err != nil {
+			return err
+		}
+		l.clients = append(l.clients, c)
+		r := rand.New(rand.NewPCG(rnd.Uint64(), uint64(i)))
+		if i == 0 {
+			l.wg.Go(func() { ledger.feed(ctx, c, r, round) })
+		} else {
+			l.wg.Go(func() { ledger.transform(ctx, c, r) })
+		}
+	}
+	return nil
 }
 
 // stop ends all clients. Their broker is gone, and closing may take them long; the

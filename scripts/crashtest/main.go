@@ -1,7 +1,8 @@
 // Command crashtest kills a running broker with -9 at random moments under mixed load of
 // the official Go client, starts it again and checks what it promised: every receipt
 // seen is there, once and in order, no message id names two messages, no cursor is
-// ahead of its acknowledgements and no confirmed acknowledgement is forgotten.
+// ahead of its acknowledgements and no confirmed acknowledgement is forgotten; and that
+// transactions are there as a whole or not at all.
 package main
 
 import (
@@ -58,14 +59,16 @@ func run(bin, dir string, rounds int, seed uint64, longest time.Duration) error 
 			return fmt.Errorf("round %d: %w", round, err)
 		}
 		if round%10 == 0 || round == rounds {
-			fmt.Printf("crash: %d rounds, %s\n", round, book.summary())
+			fmt.Printf("crash: %d rounds, %s, %s\n", round, book.summary(), book.ledger.summary())
 		}
 	}
 	if err := b.check(book); err != nil {
 		return fmt.Errorf("after the last round: %w", err)
 	}
-	if idle := book.idle(); idle != "" {
-		return fmt.Errorf("%s: the run tested nothing", idle)
+	for _, idle := range []string{book.idle(), book.ledger.idle()} {
+		if idle != "" {
+			return fmt.Errorf("%s: the run tested nothing", idle)
+		}
 	}
 	fmt.Printf("crash: passed, %d kills in %s: %s\n", rounds, time.Since(begin).Round(time.Second), book.summary())
 	return nil
@@ -180,7 +183,7 @@ func (b *broker) kill() {
 func (b *broker) client() (pulsar.Client, error) {
 	return pulsar.NewClient(pulsar.ClientOptions{
 		URL: fmt.Sprintf("pulsar://127.0.0.1:%d", b.port), OperationTimeout: 10 * time.Second,
-		ConnectionTimeout: 2 * time.Second, Logger: log.DefaultNopLogger(),
+		ConnectionTimeout: 2 * time.Second, Logger: log.DefaultNopLogger(), EnableTransaction: true,
 	})
 }
 

@@ -23,7 +23,7 @@ func verify(c pulsar.Client, b *book) error {
 			return fmt.Errorf("topic %s: %w", t, err)
 		}
 	}
-	return nil
+	return b.ledger.verify(c)
 }
 
 // audit reads every message since the last check, in order, on its own subscription.

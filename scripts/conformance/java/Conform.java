@@ -49,6 +49,7 @@ public class Conform extends Broker {
         checks.put("two producers of one name: the second is refused", this::producerNames);
         checks.put("after the topic was unloaded, producer and consumer go on", this::unload);
         new Topics(url, admin).addTo(checks);
+        new Transactions(url, admin).addTo(checks);
         new Schemas(url, admin).addTo(checks);
     }
 
