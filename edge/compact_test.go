@@ -235,7 +235,7 @@ func TestTheCompactedFormOutlivesTheTopicsEntries(t *testing.T) {
 		t.Fatalf("compacted again %q", got)
 	}
 	c.Close()
-	c, in = k.subscribe(topic, o)
+	c, _ = k.subscribe(topic, o)
 	c.Flow(100)
 	if id := c.LastID(); id.Last != id.MarkDelete {
 		t.Fatalf("nothing is left, but %+v", id)

@@ -65,12 +65,15 @@ func (c *Coordinator) begin(timeout time.Duration, done func(TxnID, error)) erro
 	return nil
 }
 
+// txnDisabled is what the reference says where transactions are switched off.
+const txnDisabled = "Transactions are not enabled."
+
 func (c *Coordinator) mayBeginLocked() error {
 	switch {
 	case c.closed:
 		return ErrClosing
 	case !c.b.opts.Transactions:
-		return fmt.Errorf("%w: Transactions are not enabled.", ErrNotAllowed)
+		return fmt.Errorf("%w: %s", ErrNotAllowed, txnDisabled)
 	case len(c.open) >= maxTxns:
 		return fmt.Errorf("%w: %d transactions are open", ErrLimit, len(c.open))
 	}
@@ -113,7 +116,7 @@ func (c *Coordinator) findLocked(id TxnID) (*txn, error) {
 	case c.closed:
 		return nil, ErrClosing
 	case id.Most != 0:
-		return nil, fmt.Errorf("%w: Transaction coordinator with id %d not found!", ErrTxnCoordinator, id.Most)
+		return nil, fmt.Errorf("%w: Transaction coordinator with id %d not found", ErrTxnCoordinator, id.Most)
 	case x == nil:
 		return nil, fmt.Errorf("%w: The transaction with this txdID `%v`not found ", ErrTxnNotFound, id)
 	default:
@@ -263,7 +266,7 @@ func (c *Coordinator) mayAck(id TxnID, topic TopicName, sub string) (key string,
 
 func (c *Coordinator) member(id TxnID, who TxnSubscription) (place int, err error) {
 	if !c.b.opts.Transactions {
-		return 0, fmt.Errorf("%w: Transactions are not enabled.", ErrNotAllowed)
+		return 0, fmt.Errorf("%w: %s", ErrNotAllowed, txnDisabled)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

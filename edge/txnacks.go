@@ -41,9 +41,6 @@ func (a *txnAcks) set(id TxnID) *txnAckSet {
 	return x
 }
 
-// empty reports whether nothing is held.
-func (a *txnAcks) empty() bool { return a == nil || len(a.sets) == 0 }
-
 // full reports whether the bound is reached.
 func (a *txnAcks) full() bool { return a.whole.Count()+len(a.parts)+a.words >= maxTxnAcks }
 

@@ -8,9 +8,8 @@ import (
 
 // twinEntry is an entry of a topic as a list of all entries knows it.
 type bufferEntry struct {
-	at     Position
-	facts  Facts
-	stored bool
+	at    Position
+	facts Facts
 }
 
 // bufferTwin says the same as a txnBuffer by looking through everything.

@@ -68,7 +68,7 @@ func (s *Subscription) joinTxnLocked(c *Consumer, id TxnID, parts []AckPart, cum
 	case s.closed != nil || s.pause != nil || c.gone:
 		return nil, ErrGone
 	case !s.durable || !s.topic.name.IsPersistent():
-		return nil, fmt.Errorf("%w: Server don't support transaction ack!", ErrNotAllowed)
+		return nil, fmt.Errorf("%w: Server don't support transaction ack", ErrNotAllowed)
 	case len(parts) == 0 || cumulative && (len(parts) != 1 || s.kind.shares()):
 		return nil, nil
 	}

@@ -57,4 +57,3 @@ func runtimeCollector() Collector {
 	}
 	return all
 }
-

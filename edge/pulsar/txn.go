@@ -70,7 +70,7 @@ func (s *session) failure(err error) (*pulsarpb.ServerError, *string) {
 
 // noCoordinator says that there is none of that id.
 func noCoordinator(id uint64) error {
-	return fmt.Errorf("%w: Transaction coordinator with id %d not found!", edge.ErrTxnCoordinator, id)
+	return fmt.Errorf("%w: Transaction coordinator with id %d not found", edge.ErrTxnCoordinator, id)
 }
 
 func (s *session) handleCoordinator(c *pulsarpb.BaseCommand) error {
