@@ -161,11 +161,5 @@ func ofOperations() []difference {
 		{name: "counts outlive an unload", kind: deliberate, programs: "unload",
 			pulsar: `MESSAGE m0 {consumer_id:1 message_id:its own/partition -1}; .*`, wayside: `MESSAGE m0 {consumer_id:1 message_id:its own/partition -1 redelivery_count:1}; .*`,
 			cause: "RedeliveryTracker is in memory; cursor.go keeps counts in the store"},
-		{name: "skip", kind: missing, programs: "skip",
-			pulsar: `POST .*/skip/1: 204`, wayside: `POST .*/skip/1: 404`,
-			cause: "the admin interface has no skip yet"},
-		{name: "skip, what follows", kind: missing, programs: "skip",
-			pulsar: `200 subscriptions/s/msgBacklog=2|MESSAGE m1 .*`, wayside: `200 subscriptions/s/msgBacklog=3|MESSAGE m0 .*`,
-			cause: "what was not skipped"},
 	}
 }

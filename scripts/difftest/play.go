@@ -17,8 +17,10 @@ const (
 	stillest = time.Second
 	// doubt is the same while they differ in a way that is known.
 	doubt = 300 * time.Millisecond
-	// patience is the same while they differ or owe an answer.
+	// patience is the same while they differ.
 	patience = 10 * time.Second
+	// timeout is the same while they owe an answer: as long as clients wait.
+	timeout = 30 * time.Second
 	// tick is how often is looked.
 	tick = 4 * time.Millisecond
 )
@@ -114,7 +116,9 @@ func (r *pair) settle(s *step) []finding {
 		known := !slices.ContainsFunc(all, func(f finding) bool { return f.row == nil })
 		need := r.pace.still()
 		switch {
-		case !known || owed > 0:
+		case owed > 0:
+			need = timeout
+		case !known:
 			need = patience
 		case len(all) > 0:
 			need = max(need, doubt)

@@ -27,12 +27,12 @@ func operated() []program {
 	return []program{
 		{name: "unload", steps: []step{
 			a.producer(1, "t", `producer_name:"p"`), b.subscribe(1, "t", "s", "Shared", ""), b.flow(1, 100), a.publish(1, "m0 m1"), b.redeliver(1, "m0"),
-			admin("PUT", path+"/unload", ""), a.publish(1, "lost"), b.flow(1, 5), b.acked(1, "Individual", "m0", "request_id:77"),
+			admin("PUT", path+"/unload", ""), a.publish(1, "lost").unanswered(), b.flow(1, 5), b.acked(1, "Individual", "m0", "request_id:77").unanswered(),
 			a.say("LOOKUP", `topic:"`+full("t")+`"`), a.producer(1, "t", `producer_name:"p" epoch:1`), a.publish(1, "m2"), b.subscribe(1, "t", "s", "Shared", ""), b.flow(1, 100), b.lastID(1),
 		}},
 		{name: "delete", steps: []step{
 			a.producer(1, "t", ""), a.publish(1, "m0"), b.subscribe(1, "t", "s", "Shared", ""), admin("DELETE", path, ""), admin("DELETE", path+"?force=true", "").later(300 * time.Millisecond),
-			a.publish(1, "lost"), b.subscribe(1, "t", "s", "Shared", earliest), b.flow(1, 9), b.lastID(1),
+			a.publish(1, "lost").unanswered(), b.subscribe(1, "t", "s", "Shared", earliest), b.flow(1, 9), b.lastID(1),
 		}},
 		{name: "delete-subscription", steps: []step{
 			a.producer(1, "t", ""), b.subscribe(1, "t", "s", "Shared", ""), admin("DELETE", path+"/subscription/s", ""), admin("DELETE", path+"/subscription/s?force=true", ""), admin("DELETE", path+"/subscription/s", ""),
@@ -40,7 +40,7 @@ func operated() []program {
 		}},
 		{name: "terminate", steps: []step{
 			a.producer(1, "t", ""), b.subscribe(1, "t", "s", "Exclusive", ""), b.flow(1, 100), a.publish(1, "m0 m1"), admin("POST", path+"/terminate", ""),
-			a.publish(1, "lost"), a.producer(2, "t", ""), b.ack(1, "m0"), b.ack(1, "m1"), c.subscribe(1, "t", "u", "Exclusive", earliest), c.flow(1, 9), c.lastID(1),
+			a.publish(1, "lost").unanswered(), a.producer(2, "t", ""), b.ack(1, "m0"), b.ack(1, "m1"), c.subscribe(1, "t", "u", "Exclusive", earliest), c.flow(1, 9), c.lastID(1),
 		}},
 		{name: "reset-cursor", steps: []step{
 			a.producer(1, "t", ""), b.subscribe(1, "t", "s", "Shared", ""), b.flow(1, 100), a.publish(1, "m0 m1"), b.ack(1, "m0 m1"), admin("POST", path+"/subscription/s/resetcursor/1", ""),

@@ -31,7 +31,7 @@ func producing() []program {
 		}},
 		{name: "producer-empty-name", steps: []step{a.producer(1, "t", `producer_name:""`)}},
 		{name: "producer-cancelled", steps: []step{
-			together(a.producer(1, "t", `producer_name:"p"`), a.closeProducer(1)), b.producer(1, "t", `producer_name:"p"`),
+			together(a.producer(1, "t", `producer_name:"p"`), a.closeProducer(1)).unanswered(), b.producer(1, "t", `producer_name:"p"`),
 		}},
 		{name: "producer-at-once", steps: []step{
 			together(a.producer(1, "t", ""), a.producer(2, "u", ""), a.producer(3, "t", "")), a.publish(2, "m0"),

@@ -29,7 +29,7 @@ func subscribing() []program {
 			a.subscribe(1, "t", "s", "Shared", ""), a.subscribe(1, "u", "other", "Exclusive", ""), a.producer(1, "t", ""), a.flow(1, 5), a.publish(1, "m0"),
 		}},
 		{name: "subscribe-cancelled", steps: []step{
-			together(a.subscribe(1, "t", "s", "Exclusive", ""), a.leave(1)), b.subscribe(1, "t", "s", "Exclusive", ""),
+			together(a.subscribe(1, "t", "s", "Exclusive", ""), a.leave(1)).unanswered(), b.subscribe(1, "t", "s", "Exclusive", ""),
 		}},
 		{name: "subscribe-at-once", steps: []step{
 			together(a.subscribe(1, "t", "s", "Shared", ""), a.subscribe(2, "t", "s", "Shared", ""), a.subscribe(3, "u", "s", "Exclusive", "")),
@@ -77,7 +77,7 @@ func refusedSubscribes() []program {
 		{name: "flow-zero", steps: []step{a.subscribe(1, "t", "s", "Exclusive", ""), a.flow(1, 0)}},
 		{name: "flow-unknown", steps: []step{a.flow(9, 10), a.say("REDELIVER_UNACKNOWLEDGED_MESSAGES", "consumer_id:9"), a.say("PING", "")}},
 		{name: "ack-unknown-consumer", steps: []step{
-			a.say("ACK", "consumer_id:9 ack_type:Individual request_id:5 message_id{ledgerId:1 entryId:1}"), a.say("PING", ""),
+			a.say("ACK", "consumer_id:9 ack_type:Individual request_id:5 message_id{ledgerId:1 entryId:1}").unanswered(), a.say("PING", ""),
 		}},
 	}
 }

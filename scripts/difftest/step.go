@@ -40,6 +40,19 @@ func (s step) later(d time.Duration) step {
 	return s
 }
 
+// unanswered says that not all of a step will be answered, and has it listened to for a while instead.
+func (s step) unanswered() step {
+	do := s.do
+	s.do = func(w *world) error {
+		defer w.forgive()
+		return do(w)
+	}
+	return s.later(ignored)
+}
+
+// ignored is how long an answer is waited for that should not come.
+const ignored = 700 * time.Millisecond
+
 // together are steps without waiting in between.
 func together(steps ...step) step {
 	var titles []string
