@@ -201,6 +201,17 @@ func TestFieldSH09DispatchGoesOnAfterMuchComingAndGoing(t *testing.T) {
 		}
 		return topic.Stats().Subscriptions["s"].Backlog == 0
 	})
+	// From now on nothing but the message itself, or the permit for it, wakes anybody.
+	for _, w := range stay {
+		w.Close()
+	}
+	c, in := k.subscribe(topic, subscription("s", edge.Shared))
+	for n := range 1000 {
+		published := send(p, message("x"))
+		c.Flow(1)
+		recv(t, published)
+		in.await(t, n+1)
+	}
 }
 
 // SH-11: the redelivery count stays 0 when the consumer dies, so that a poisonous message

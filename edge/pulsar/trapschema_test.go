@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"wayside/edge"
 	"wayside/wire/pulsarpb"
 )
 
@@ -49,7 +50,12 @@ func TestTrap63And64And65And79SchemaAnswersAreComplete(t *testing.T) {
 // The Java client finds who waits for an answer about a transaction by the upper half of
 // its id, and for an ERROR by its request id.
 func TestTrap66AnswersAboutTransactionsAreFound(t *testing.T) {
-	c := serve(t).connect()
+	for _, on := range []bool{true, false} {
+		answersAreFound(t, serve(t, func(_ *Options, o *edge.Options) { o.Transactions = on }).connect())
+	}
+}
+
+func answersAreFound(t *testing.T, c *client) {
 	for name, m := range map[string]proto.Message{
 		"NEW_TXN":                 &pulsarpb.CommandNewTxn{RequestId: num(3), TcId: num(7)},
 		"ADD_PARTITION_TO_TXN":    &pulsarpb.CommandAddPartitionToTxn{RequestId: num(3), TxnidMostBits: num(7), TxnidLeastBits: num(1)},

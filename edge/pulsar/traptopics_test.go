@@ -158,15 +158,15 @@ func TestTrap78AnchoredPatternsWithSchemeMatch(t *testing.T) {
 // tries again upon.
 func TestTrap81NothingFinalIsToldDuringADeletion(t *testing.T) {
 	r := serve(t)
-	c := r.connect().producing("going")
-	c.consuming("going", "s", shared, 1)
+	c := r.connect().consuming("going", "s", shared, 1)
+	r.store.Hold() // the deletion waits for its commit
 	deleted := make(chan error, 1)
 	go func() { deleted <- r.broker.Delete(t.Context(), topicOfPublic("going"), true) }()
-	c.hearInAnyOrder("CLOSE_CONSUMER *", "CLOSE_PRODUCER *")
-	again := producerCmd("going", 1, 9)
-	again.Epoch = num(1)
-	c.say(again)
-	c.hear("PRODUCER_SUCCESS {request_id:9 *")
+	c.hear("CLOSE_CONSUMER *")
+	c.say(subscribeCmd("going", "s", shared, 1, 8), producerCmd("going", 1, 9))
+	c.sync()
+	r.store.Release()
+	c.hearInAnyOrder("SUCCESS {request_id:8}", "PRODUCER_SUCCESS {request_id:9 *")
 	if err := <-deleted; err != nil {
 		t.Fatal(err)
 	}
