@@ -17,11 +17,16 @@
 // commit. What comes back is in redeliver.go, what moves a whole subscription in seek.go,
 // what ends it in unsubscribe.go.
 //
+// A topic's compacted form (compacted.go) is a ledger of its own under a hidden name. The
+// [Topic.Compact] of one topic after the other writes it (compactor.go, compactround.go,
+// compactform.go), with the help of an [Opener]; who has asked for it reads it up to its
+// horizon and then the topic (compactread.go).
+//
 // Non-persistent topics (nonpersistent.go) are the same on a ledger that keeps nothing.
 //
 // [Catalog] is what exists besides messages. [Policies] are rules of namespaces and topics,
 // one shared value for all topics of the same source (policies.go; what they do stands in
-// backlogquota.go, retention.go, ttl.go, pace.go, autocreate.go). The housekeeper
+// backlogquota.go, retention.go, ttl.go, compact.go, pace.go, autocreate.go). The housekeeper
 // (housekeeper.go) watches the quotas, lets expire, trims and unloads. A [Follower]
 // (watch.go) is told which topics come and go. [Budget] divides the memory limit.
 //
