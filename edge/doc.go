@@ -6,8 +6,9 @@
 // name and access mode (access.go). [Producer.Publish] checks and queues in one step
 // under the topic's lock; [Ledger.Append] never waits. When the entry is durable the
 // store's goroutine raises the topic's last entry, wakes the subscriptions, and answers.
-// A [Subscription]'s dispatch goroutine runs only while there is work (dispatch.go): it
-// asks its dispatcher for a plan, reads, and hands out what it read. Of dispatchers there
+// The dispatch of a [Subscription] runs only while there is work, by one of the broker's
+// few hands (dispatch.go, crew.go): it asks its dispatcher for a plan, reads (fetch.go),
+// the newest entries from memory (tail.go), and hands out what it read. Of dispatchers there
 // are two: single (Exclusive, Failover) reads in order and knows no pending entries,
 // shared (Shared, Key_Shared: shared.go, pending.go, keyorder.go, chunks.go, delays.go)
 // knows who holds what. A [Receiver] takes deliveries as far as it has permits and room.
@@ -22,12 +23,16 @@
 // compactform.go), with the help of an [Opener]; who has asked for it reads it up to its
 // horizon and then the topic (compactread.go).
 //
+// Transactions begin and end with the [Coordinator] (coordinator.go, txnlog.go, txnend.go).
+// A topic holds back what is open (txnbuffer.go, txntopic.go), a subscription what is
+// acknowledged in one (txnacks.go, txnsub.go).
+//
 // Non-persistent topics (nonpersistent.go) are the same on a ledger that keeps nothing.
 //
 // [Catalog] is what exists besides messages. [Policies] are rules of namespaces and topics,
 // one shared value for all topics of the same source (policies.go; what they do stands in
 // backlogquota.go, retention.go, ttl.go, compact.go, pace.go, autocreate.go). The housekeeper
-// (housekeeper.go) watches the quotas, lets expire, trims and unloads. A [Follower]
+// (housekeeper.go) watches the quotas, lets expire, trims (trim.go) and unloads. A [Follower]
 // (watch.go) is told which topics come and go. [Budget] divides the memory limit.
 //
 // # Rules that hold everywhere
