@@ -56,14 +56,20 @@ listens() {
 free_port() {
   local port
   for _ in $(seq 100); do
-    port=$((15000 + (RANDOM * 32768 + RANDOM) % 15000))
+    port=$((10000 + (RANDOM * 32768 + RANDOM) % 5000))
     listens "127.0.0.1:$port" || { echo "$port"; return; }
   done
-  die "no free port between 15000 and 30000"
+  die "no free port between 10000 and 15000"
 }
 
-# alive PID: does the process run? One that has ended and that nobody has waited for does not.
-alive() { [ -n "${1:-}" ] && kill -0 "$1" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null; }
+# alive PID: does the process run? One that has ended and that nobody has waited for does not; one of which only the
+# first thread has ended does, and still holds its ports.
+alive() {
+  local threads
+  [ -n "${1:-}" ] && kill -0 "$1" 2>/dev/null || return 1
+  threads=("/proc/$1/task"/*)
+  [ ${#threads[@]} -gt 1 ] || ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
+}
 
 # wait_until SECONDS COMMAND…: tries the command five times a second until it succeeds.
 wait_until() {

@@ -138,13 +138,18 @@ func newTrial(t *testing.T, cloud *realPulsar, e extent, fault bool) *trial {
 	return r
 }
 
+// freeAddress is an address that stays free while no life of the broker listens there:
+// below the range from which the kernel takes ports of outgoing connections.
 func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(10000+rand.IntN(5000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port between 10000 and 15000")
+	return ""
 }
 
 // revive starts a new life, with other bounds of batches than the last.

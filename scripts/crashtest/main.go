@@ -187,11 +187,15 @@ func (b *broker) client() (pulsar.Client, error) {
 	})
 }
 
+// freePort is one that stays free while no life of the broker listens there: below the range from which the kernel
+// takes ports of outgoing connections.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	var err error
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(5000))); err == nil {
+			return l.Addr().(*net.TCPAddr).Port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("no free port between 10000 and 15000: %w", err)
 }
