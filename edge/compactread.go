@@ -118,10 +118,10 @@ func (o *SubscribeOptions) below(t *Topic) *below {
 	switch {
 	case !o.ReadCompacted || o.Rollback > 0:
 		return nil
-	case o.Durable && o.Initial == InitialEarliest:
-		return t.belowFor(Earliest)
 	case !o.Durable && o.Start != nil:
 		return t.belowFor(*o.Start)
+	case o.Initial == InitialEarliest:
+		return t.belowFor(Earliest)
 	}
 	return nil
 }

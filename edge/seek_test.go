@@ -139,3 +139,36 @@ func TestARollbackBeginsInThePast(t *testing.T) {
 		t.Fatalf("got %v", got)
 	}
 }
+
+func TestWhereANonDurableSubscriptionBegins(t *testing.T) {
+	k := newKit(t, nil)
+	topic := k.topic("start")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	at := k.publish(p, numbers(0, 4)...)
+	next, beyond := at[3].Next(), at[3].Next().Next()
+	cases := []struct {
+		name    string
+		start   *edge.Position
+		initial edge.Initial
+		want    []string
+	}{
+		{"nothing said", nil, edge.InitialLatest, []string{"4"}},
+		{"earliest without a start", nil, edge.InitialEarliest, numbers(0, 5)},
+		{"a start", &at[2], edge.InitialEarliest, numbers(2, 3)},
+		{"just beyond the end", &next, edge.InitialEarliest, []string{"4"}},
+		{"beyond the end", &beyond, edge.InitialLatest, []string{"4"}},
+		{"beyond the end, earliest", &beyond, edge.InitialEarliest, numbers(0, 5)},
+	}
+	ins := make([]*inbox, len(cases))
+	for i, c := range cases {
+		r, in := k.subscribe(topic, edge.SubscribeOptions{Name: c.name, Start: c.start, Initial: c.initial, Epoch: -1})
+		r.Flow(100)
+		ins[i] = in
+	}
+	k.publish(p, "4")
+	for i, c := range cases {
+		if got := ins[i].await(t, len(c.want)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}

@@ -29,14 +29,11 @@ func (t *Topic) makeSubscriptionLocked(o *SubscribeOptions, start func(*Cursor, 
 }
 
 // start places a new cursor, which stands at the end (protocol 3.12). Of one that is not
-// durable the start's own entry is delivered; a start beyond the end goes by the initial
-// position, but exactly one beyond the last entry is the end.
+// durable the start's own entry is delivered; no start, or one beyond the end, goes by the
+// initial position (watched on 4.0.7), but exactly one beyond the last entry is the end.
 func (o *SubscribeOptions) start(c *Cursor, s Spans) {
 	switch {
-	case o.Durable && o.Initial == InitialEarliest:
-		c.Reset(s, Earliest, nil)
-	case o.Durable || o.Start == nil:
-	case !s.End().Next().Less(*o.Start):
+	case !o.Durable && o.Start != nil && !s.End().Next().Less(*o.Start):
 		c.Reset(s, *o.Start, nil)
 	case o.Initial == InitialEarliest:
 		c.Reset(s, Earliest, nil)
