@@ -31,8 +31,10 @@ const (
 func appendCursorHead(b []byte, version byte, s *edge.CursorState) []byte {
 	b = appendPosition(append(b, version), s.MarkDelete)
 	b = binary.AppendUvarint(b, uint64(len(s.Properties)))
-	for _, k := range slices.Sorted(maps.Keys(s.Properties)) {
-		b = appendText(appendText(b, k), s.Properties[k])
+	if len(s.Properties) > 0 {
+		for _, k := range slices.Sorted(maps.Keys(s.Properties)) {
+			b = appendText(appendText(b, k), s.Properties[k])
+		}
 	}
 	return appendText(b, s.Plan)
 }
@@ -153,6 +155,9 @@ func (d *decoder) words() []uint64 {
 // encodeCursor writes a state as one value, unless it is too large for that.
 func encodeCursor(s *edge.CursorState) (value []byte, fits bool) {
 	b := appendCursorHead(make([]byte, 0, 128), cursorVersion, s)
+	if len(s.Holes)+len(s.Rests)+len(s.Counts) == 0 { // as most are
+		return seal(append(b, 0, 0, 0)), len(b) <= cursorInline
+	}
 	for _, c := range itemsOf(s) {
 		if c.n > cursorInline || len(b) > cursorInline {
 			return nil, false

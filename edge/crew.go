@@ -10,20 +10,38 @@ type crew struct {
 	wg    sync.WaitGroup
 
 	mu          sync.Mutex
+	come        sync.Cond     // somebody is in line, or it is over
 	first, last *Subscription // those that wait, linked by behind; each is there once
-	busy        int           // hands that are not away
+	busy        int           // hands that neither rest nor are away
+	resting     int           // hands that wait for somebody
+	over        bool
 }
 
-// hand is one goroutine of a crew.
+// hand is one goroutine of a crew, and what it needs for a step again and again.
 type hand struct {
-	crew *crew
-	away bool // it waits, or has waited, and is not counted
+	crew    *crew
+	away    bool // it waits, or has waited, and is not counted
+	view    view
+	plan    readPlan
+	batch   Batch
+	grant   Grant
+	ranges  []Range    // room for those of the plan
+	entries []Entry    // room for what is read from the tail
+	fed     []Receiver // who got something that is not sent off
 }
 
 // maxSteps is how many steps a subscription may do before the next one's turn.
 const maxSteps = 8
 
-func newCrew(limit int) *crew { return &crew{limit: max(limit, 1)} }
+// maxFed is how many receivers may wait for being told to send off what they got: what is
+// for one connection then goes out together.
+const maxFed = 32
+
+func newCrew(limit int) *crew {
+	c := &crew{limit: max(limit, 1)}
+	c.come.L = &c.mu
+	return c
+}
 
 // add puts a subscription in line. It never blocks.
 func (c *crew) add(s *Subscription) {
@@ -34,49 +52,68 @@ func (c *crew) add(s *Subscription) {
 		c.last.behind = s
 	}
 	c.last = s
-	c.hireLocked()
+	c.callLocked()
 	c.mu.Unlock()
 }
 
-// hireLocked starts one more goroutine if there is work for it.
-func (c *crew) hireLocked() {
-	if c.first == nil || c.busy == c.limit {
-		return
+// callLocked sees to it that somebody takes the first in line, unless all hands are busy.
+func (c *crew) callLocked() {
+	switch {
+	case c.first == nil:
+	case c.resting > 0:
+		c.come.Signal()
+	case c.busy < c.limit:
+		c.busy++
+		c.wg.Add(1)
+		go c.work()
 	}
-	c.busy++
-	c.wg.Add(1)
-	go c.work()
 }
 
-// work dispatches until nobody waits, or until others do it.
+// work dispatches until it is over, or until others do it.
 func (c *crew) work() {
 	defer c.wg.Done()
 	h := hand{crew: c}
-	for s := c.take(&h); s != nil; s = c.take(&h) {
+	for {
+		s := c.take(&h, false)
+		if s == nil {
+			h.send()
+			h.view, h.plan = view{}, readPlan{}
+			if s = c.take(&h, true); s == nil {
+				return
+			}
+		}
 		if s.run(&h) {
 			c.add(s)
 		}
 	}
 }
 
-// take is the next in line, nil if this hand is not needed any more.
-func (c *crew) take(h *hand) *Subscription {
+// take is the next in line. Nil says that nobody is, or to who rests until somebody is,
+// that this hand is not needed any more.
+func (c *crew) take(h *hand, rest bool) *Subscription {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h.away && c.busy == c.limit {
-		return nil
-	}
-	s := c.first
-	switch {
-	case s == nil && !h.away:
-		c.busy--
-	case s != nil && h.away:
+	if h.away {
+		if c.busy+c.resting >= c.limit || c.over {
+			return nil
+		}
 		c.busy++
 		h.away = false
 	}
-	if s == nil {
-		return nil
+	for c.first == nil {
+		if !rest {
+			return nil
+		}
+		c.busy--
+		if c.over {
+			return nil
+		}
+		c.resting++
+		c.come.Wait()
+		c.resting--
+		c.busy++
 	}
+	s := c.first
 	if c.first = s.behind; c.first == nil {
 		c.last = nil
 	}
@@ -86,6 +123,7 @@ func (c *crew) take(h *hand) *Subscription {
 
 // leave comes before a hand waits: others may take its place.
 func (h *hand) leave() {
+	h.send()
 	if h.away {
 		return
 	}
@@ -94,8 +132,34 @@ func (h *hand) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy--
-	c.hireLocked()
+	c.callLocked()
+}
+
+// feed notes that a receiver got something.
+func (h *hand) feed(r Receiver) {
+	if n := len(h.fed); n > 0 && h.fed[n-1] == r {
+		return
+	}
+	if len(h.fed) == maxFed {
+		h.send()
+	}
+	h.fed = append(h.fed, r)
+}
+
+// send lets all receivers send off what they got.
+func (h *hand) send() {
+	for _, r := range h.fed {
+		r.Flush()
+	}
+	clear(h.fed)
+	h.fed = h.fed[:0]
 }
 
 // wait waits until all goroutines have ended. Every subscription has ended before.
-func (c *crew) wait() { c.wg.Wait() }
+func (c *crew) wait() {
+	c.mu.Lock()
+	c.over = true
+	c.come.Broadcast()
+	c.mu.Unlock()
+	c.wg.Wait()
+}

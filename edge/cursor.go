@@ -104,15 +104,14 @@ func (c *Cursor) FirstUnacked(s Spans) (Position, bool) {
 	return p, ok
 }
 
-// Unacked returns, in order, the ranges of stored entries that are ≥ from and not
-// acknowledged, at most maxRanges of them. Both ends of a range are stored; it may
-// reach over ledgers.
-func (c *Cursor) Unacked(s Spans, from Position, maxRanges int) []Range {
+// Unacked appends to out, which is empty, the ranges of stored entries that are ≥ from
+// and not acknowledged, in order and at most maxRanges of them. Both ends of a range are
+// stored; it may reach over ledgers.
+func (c *Cursor) Unacked(out []Range, s Spans, from Position, maxRanges int) []Range {
 	p, ok := s.AtOrAfter(Max(from, c.mark.Next()))
 	if !ok {
-		return nil
+		return out
 	}
-	var out []Range
 	for hole := range c.holes.From(p) {
 		if !ok || len(out) >= maxRanges {
 			return out

@@ -286,7 +286,7 @@ func TestCursorBeforeFollow(t *testing.T) {
 		if p, ok := c.FirstUnacked(topic.spans); p != want.First || !ok {
 			t.Errorf("%s Follow the first is %v, %v", when, p, ok)
 		}
-		if got := c.Unacked(topic.spans, Earliest, 9); !slices.Equal(got, []Range{want}) {
+		if got := c.Unacked(nil, topic.spans, Earliest, 9); !slices.Equal(got, []Range{want}) {
 			t.Errorf("%s Follow the ranges are %v", when, got)
 		}
 		c.Follow(topic.spans)

@@ -196,7 +196,7 @@ func checkCursor(r *rapid.T, topic *paper, c *Cursor, n *naive) {
 func checkUnacked(r *rapid.T, topic *paper, c *Cursor, n *naive) {
 	from := topic.anywhere(r)
 	limit := rapid.IntRange(0, 6).Draw(r, "ranges")
-	ranges := c.Unacked(topic.spans, from, limit)
+	ranges := c.Unacked(nil, topic.spans, from, limit)
 	var got []Position
 	for i, g := range ranges {
 		if !topic.spans.Contains(g.First) || !topic.spans.Contains(g.Last) {

@@ -63,6 +63,7 @@ type view struct {
 	wall  int64 // ms since 1970, for delayed entries
 	spans Spans
 	limit Position // the last position that may be read
+	hand  *hand    // who decides, nil for a publisher
 }
 
 // readPlan is what a dispatcher wants from the ledger.
@@ -132,10 +133,12 @@ func (s *Subscription) tryEnd() bool { return s.state.CompareAndSwap(dispatchIdl
 // step does one round of plan, read and assign. It returns false when there is nothing
 // to do until the next wake.
 func (s *Subscription) step() bool {
+	h := s.hand
+	v, p := &h.view, &h.plan
 	s.mu.Lock()
 	s.deaf.Store(false) // before it is looked at what there is
-	v := s.viewLocked()
-	p, ok := s.planLocked(&v)
+	*v = s.viewLocked(h)
+	ok := s.planLocked(v, p)
 	s.deaf.Store(p.deaf)
 	generation := s.generation
 	s.mu.Unlock()
@@ -145,7 +148,8 @@ func (s *Subscription) step() bool {
 	if !ok {
 		return false
 	}
-	batch, grant, err := s.fetch(&v, &p)
+	var err error
+	h.batch, h.grant, err = s.fetch(v, p)
 	if p.superseded(err) {
 		return true
 	}
@@ -154,14 +158,17 @@ func (s *Subscription) step() bool {
 		return false
 	}
 	s.mu.Lock()
-	more := s.assignLocked(&p, batch, generation, &grant)
+	*v = s.viewLocked(h)
+	more := s.assignLocked(v, p, &h.batch, generation, &h.grant)
 	s.mu.Unlock()
-	grant.Release()
+	h.grant.Release()
+	h.forget()
 	return more
 }
 
-func (s *Subscription) viewLocked() view {
+func (s *Subscription) viewLocked(h *hand) view {
 	v := s.boundsLocked()
+	v.hand = h
 	v.now, v.wall = time.Now(), s.topic.broker.opts.Clock().UnixMilli()
 	return v
 }
@@ -177,16 +184,17 @@ func (s *Subscription) boundsLocked() view {
 }
 
 // planLocked says what to read now, and arms the timer.
-func (s *Subscription) planLocked(v *view) (readPlan, bool) {
+func (s *Subscription) planLocked(v *view, p *readPlan) bool {
 	if s.closed != nil || s.pause != nil || len(s.consumers) == 0 {
-		return readPlan{deaf: true}, false
+		*p = readPlan{deaf: true}
+		return false
 	}
 	s.paused = ""
 	s.tellEndLocked(v)
-	p := s.dispatch.plan(v)
-	wants := len(p.ranges) > 0 && p.entries > 0 && s.pacedLocked(v, &p)
+	*p = s.dispatch.plan(v)
+	wants := len(p.ranges) > 0 && p.entries > 0 && s.pacedLocked(v, p)
 	s.wakeAtLocked(p.wakeAt, v.now)
-	return p, wants
+	return wants
 }
 
 // wakeAtLocked arms the subscription's one timer.
@@ -203,19 +211,18 @@ func (s *Subscription) wakeAtLocked(at, now time.Time) {
 
 // assignLocked hands a batch out. A batch that was read before a seek or a rewind is
 // dropped: what it holds is read again.
-func (s *Subscription) assignLocked(p *readPlan, b Batch, generation uint64, g *Grant) bool {
+func (s *Subscription) assignLocked(v *view, p *readPlan, b *Batch, generation uint64, g *Grant) bool {
 	if s.closed != nil || s.pause != nil {
 		return false
 	}
 	if s.generation != generation {
 		return true
 	}
-	v := s.viewLocked()
 	if p.form != nil {
-		return s.assignCompactedLocked(&v, p, &b, g)
+		return s.assignCompactedLocked(v, p, b, g)
 	}
 	if len(b.Lost) > 0 {
-		s.loseLocked(&v, b.Lost)
+		s.loseLocked(v, b.Lost)
 		p.moved = true
 	}
 	for i := range b.Entries {
@@ -225,7 +232,7 @@ func (s *Subscription) assignLocked(p *readPlan, b Batch, generation uint64, g *
 			s.dispatch.acked(e.Position, AckOutcome{Entry: true}, nil)
 			p.moved = true
 		case e.Facts.Marker != 0 || e.Facts.InTxn && s.topic.Aborted(e.Position, &e.Facts):
-			s.ackLocked(&v, nil, e.Position, nil)
+			s.ackLocked(v, nil, e.Position, nil)
 			s.changedLocked(nil)
 			p.moved = true
 		case s.passesLocked(e.Position):
@@ -233,7 +240,7 @@ func (s *Subscription) assignLocked(p *readPlan, b Batch, generation uint64, g *
 			p.moved = true
 		default:
 			s.average += (float64(e.Facts.Messages) - s.average) / 16
-			if !s.dispatch.offer(&v, p, e, g) {
+			if !s.dispatch.offer(v, p, e, g) {
 				return p.moved
 			}
 		}
@@ -266,7 +273,8 @@ func (s *Subscription) unreadLocked(v *view, from Position) []Range {
 	if v.limit.Less(from) {
 		return nil
 	}
-	ranges := s.cursor.Unacked(v.spans, from, readRanges)
+	ranges := s.cursor.Unacked(v.hand.ranges[:0], v.spans, from, readRanges)
+	v.hand.ranges = ranges
 	for i := range ranges {
 		if v.limit.Less(ranges[i].First) {
 			return ranges[:i]
@@ -297,6 +305,11 @@ func (s *Subscription) deliverLocked(v *view, c *Consumer, e *Entry, rest []uint
 		Entry: *e, Redelivered: count, Rest: rest, Epoch: c.deliveredEpoch(),
 		Grant: g.Split(int64(len(e.Data))),
 	})
+	if v.hand == nil {
+		c.recv.Flush()
+	} else {
+		v.hand.feed(c.recv)
+	}
 }
 
 // countLocked counts a delivery, or with negative numbers takes one back.

@@ -11,10 +11,11 @@ func (s *Subscription) fetch(v *view, p *readPlan) (Batch, Grant, error) {
 	var bytes int64
 	ok := false
 	if p.form == nil {
-		entries, bytes, ok = b.tails.read(s.topic, p.ranges, p.entries, readBytes)
+		s.hand.entries, bytes, ok = b.tails.read(s.hand.entries[:0], s.topic, p.ranges, p.entries, readBytes)
+		entries = s.hand.entries
 	}
 	if !ok {
-		return s.read(*p, s.expected(v, p.ranges[0].First))
+		return s.read(p, s.expected(v, p.ranges[0].First))
 	}
 	grant, ok := b.budget.TryTake(ShareRead, bytes)
 	if !ok {
@@ -27,6 +28,19 @@ func (s *Subscription) fetch(v *view, p *readPlan) (Batch, Grant, error) {
 	return Batch{Entries: entries}, grant, nil
 }
 
+// keptEntries is the room for entries that a hand keeps.
+const keptEntries = 32
+
+// forget lets go of what was read, but for some room for the next.
+func (h *hand) forget() {
+	h.batch, h.grant = Batch{}, Grant{}
+	clear(h.entries)
+	h.entries = h.entries[:0]
+	if cap(h.entries) > keptEntries {
+		h.entries = nil
+	}
+}
+
 // expected is about how many bytes a read from a position brings: where entries are
 // large one alone is more than is asked for.
 func (s *Subscription) expected(v *view, from Position) int64 {
@@ -36,13 +50,13 @@ func (s *Subscription) expected(v *view, from Position) int64 {
 
 // read asks the ledger, with memory for what it is expected to bring. What came beyond
 // that overdraws the share at once, so that further readers wait.
-func (s *Subscription) read(p readPlan, bytes int64) (batch Batch, grant Grant, err error) {
+func (s *Subscription) read(p *readPlan, bytes int64) (batch Batch, grant Grant, err error) {
 	b := s.topic.broker
 	err = s.reading(func() error {
 		if grant, err = b.budget.Take(b.run, ShareRead, bytes); err != nil {
 			return err
 		}
-		batch, err = s.bring(&p)
+		batch, err = s.bring(p)
 		brought := int64(0)
 		for i := range batch.Entries {
 			brought += int64(len(batch.Entries[i].Data))

@@ -199,6 +199,8 @@ func (b *inbox) Room() int {
 	return b.room
 }
 
+func (*inbox) Flush() {}
+
 func (b *inbox) Deliver(d edge.Delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -154,7 +154,9 @@ type hoarder struct {
 	got []edge.Delivery
 }
 
-func (h *hoarder) Room() int               { return 1 << 20 }
+func (h *hoarder) Room() int { return 1 << 20 }
+func (*hoarder) Flush()      {}
+
 func (h *hoarder) Deliver(d edge.Delivery) { h.got = append(h.got, d) }
 
 // Clients of all kinds come and go while others publish: what was taken goes to nobody

@@ -50,7 +50,7 @@ func (s *Subscription) unackedAt(n int) (Position, bool) {
 	spans := s.topic.ledger.Spans()
 	from, left := s.cursor.MarkDelete(), int64(n)
 	for {
-		ranges := s.cursor.Unacked(spans, from, readRanges)
+		ranges := s.cursor.Unacked(nil, spans, from, readRanges)
 		if len(ranges) == 0 {
 			return Position{}, false
 		}

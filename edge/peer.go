@@ -24,8 +24,11 @@ type Receiver interface {
 	// said none calls Consumer.Wake when that has changed.
 	Room() int
 	// Deliver hands over an entry. The receiver releases its grant once the bytes are
-	// written, or gives the delivery back by Consumer.GiveBack.
+	// written, or gives the delivery back by Consumer.GiveBack. It may keep the entry
+	// until Flush, which follows soon: several go out together then.
 	Deliver(d Delivery)
+	// Flush sends off what was delivered. The subscription need not be locked.
+	Flush()
 	// ActiveChanged tells a Failover consumer whether it is the active one.
 	ActiveChanged(active bool)
 	// EndReached says that the topic is terminated and everything acknowledged.

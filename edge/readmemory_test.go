@@ -18,6 +18,8 @@ type keeper struct {
 	going bool
 }
 
+func (*keeper) Flush() {}
+
 func (h *keeper) Deliver(d edge.Delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

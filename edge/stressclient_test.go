@@ -213,6 +213,8 @@ func (b *stressInbox) Room() int {
 	return 1 << 20
 }
 
+func (*stressInbox) Flush() {}
+
 func (b *stressInbox) Deliver(d edge.Delivery) {
 	if b.closed.Load() {
 		b.s.Errorf("%v came to a closed consumer", d.Entry.Position)

@@ -118,14 +118,14 @@ func (ts *tails) forget(t *Topic) {
 
 func (ts *tails) forgetLocked(t *Topic) { delete(ts.topics, t) }
 
-// read is Ledger.Read of what is kept. It returns false if the first entry that is
-// wanted is not, and ends early where a further one is not.
-func (ts *tails) read(t *Topic, want []Range, maxEntries, maxBytes int) (list []Entry, bytes int64, ok bool) {
+// read is Ledger.Read of what is kept, appended to list, which is empty. It returns false
+// if the first entry that is wanted is not kept, and ends early where a further one is not.
+func (ts *tails) read(list []Entry, t *Topic, want []Range, maxEntries, maxBytes int) (_ []Entry, bytes int64, ok bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	l := ts.topics[t]
 	if l == nil {
-		return nil, 0, false
+		return list, 0, false
 	}
 	for _, w := range want {
 		for p := w.First; !w.Last.Less(p); p = p.Next() {
@@ -133,8 +133,8 @@ func (ts *tails) read(t *Topic, want []Range, maxEntries, maxBytes int) (list []
 			if e == nil || len(list) == maxEntries || len(list) > 0 && bytes >= int64(maxBytes) {
 				return list, bytes, len(list) > 0
 			}
-			if list == nil {
-				list = make([]Entry, 0, l.expect(want, maxEntries))
+			if len(list) == cap(list) && len(list) == 0 {
+				list = make([]Entry, 0, max(4, l.expect(want, maxEntries)))
 			}
 			list = append(list, *e)
 			bytes += int64(len(e.Data))

@@ -30,6 +30,8 @@ func (c *twinClient) Room() int {
 	return 1 << 20
 }
 
+func (*twinClient) Flush() {}
+
 func (c *twinClient) Deliver(d edge.Delivery) {
 	c.r.twin.Delivered(c.name, &d, time.Now())
 	c.mu.Lock()

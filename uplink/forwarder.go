@@ -111,6 +111,9 @@ func (a *attachment) Deliver(d edge.Delivery) {
 	f.up.start(f, f.inbox.deliver(d))
 }
 
+// Flush has nothing to do: what is delivered is on its way.
+func (a *attachment) Flush() {}
+
 // What an entry takes of memory while it is on its way: its bytes here, in the client's
 // batch and in the client's frame; and for each message what describes it here and
 // there.

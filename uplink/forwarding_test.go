@@ -207,7 +207,9 @@ func TestForwardAcknowledged(t *testing.T) {
 
 type receiver chan edge.Delivery
 
-func (r receiver) Room() int               { return 1 << 20 }
+func (r receiver) Room() int { return 1 << 20 }
+func (receiver) Flush()      {}
+
 func (r receiver) Deliver(d edge.Delivery) { r <- d }
 func (receiver) ActiveChanged(bool)        {}
 func (receiver) EndReached()               {}

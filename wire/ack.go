@@ -19,6 +19,8 @@ const (
 	MaxAckWords = 1 << 16
 	// keptIDs and keptWords are what Shrink leaves in a reused struct.
 	keptIDs, keptWords = 8, 16
+	// keptAcks is the same of an Ack, which is kept for whoever comes next.
+	keptAcks = 256
 )
 
 // MessageID is an id as clients send it.
@@ -84,10 +86,10 @@ func ParseAck(cmd []byte, a *Ack) error {
 
 // Shrink drops slices that are larger than an idle connection should keep.
 func (a *Ack) Shrink() {
-	if cap(a.IDs) > keptIDs {
+	if cap(a.IDs) > keptAcks {
 		a.IDs = nil
 	}
-	if cap(a.words) > keptWords {
+	if cap(a.words) > keptAcks {
 		a.words = nil
 	}
 }

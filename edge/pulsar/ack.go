@@ -13,6 +13,7 @@ package pulsar
 
 import (
 	"errors"
+	"slices"
 
 	"wayside/edge"
 	"wayside/wire"
@@ -20,11 +21,12 @@ import (
 )
 
 func (s *session) handleAck(cmd []byte) error {
-	m := &s.ack
+	a := s.srv.acks.Get().(*acks)
+	defer s.srv.putAcks(a)
+	m := &a.cmd
 	if err := wire.ParseAck(cmd, m); err != nil {
 		return err
 	}
-	defer s.shrinkAck()
 	c, ok := s.consumer(m.ConsumerID)
 	if !ok {
 		return nil
@@ -44,16 +46,16 @@ func (s *session) handleAck(cmd []byte) error {
 		s.srv.opts.Logger.Debug("client could not read a message", "peer", s.address, "client", s.client,
 			"topic", c.topic.String(), "subscription", c.name, "error", m.ValidationError.String())
 	}
-	s.parts = s.parts[:0]
+	a.parts = slices.Grow(a.parts[:0], len(m.IDs))
 	for i := range m.IDs {
 		id := &m.IDs[i]
-		s.parts = append(s.parts, edge.AckPart{Position: edge.Position{Ledger: id.Ledger, Entry: id.Entry}, Rest: words(id.AckSet), Size: int(id.BatchSize)})
+		a.parts = append(a.parts, edge.AckPart{Position: edge.Position{Ledger: id.Ledger, Entry: id.Entry}, Rest: words(id.AckSet), Size: int(id.BatchSize)})
 	}
 	if m.HasTxn {
-		c.core.AckIn(edge.TxnID{Most: m.TxnMost, Least: m.TxnLeast}, s.parts, m.Cumulative, s.acknowledged(c.id, m))
+		c.core.AckIn(edge.TxnID{Most: m.TxnMost, Least: m.TxnLeast}, a.parts, m.Cumulative, s.acknowledged(c.id, m))
 		return nil
 	}
-	c.core.Ack(s.parts, m.Cumulative, s.acknowledged(c.id, m))
+	c.core.Ack(a.parts, m.Cumulative, s.acknowledged(c.id, m))
 	return nil
 }
 
@@ -95,11 +97,18 @@ func words(set []int64) []uint64 {
 	return w
 }
 
-// shrinkAck lets go of what a large command needed.
-func (s *session) shrinkAck() {
-	const kept = 8
-	s.ack.Shrink()
-	if cap(s.parts) > kept {
-		s.parts = nil
+// acks is room for one ACK, which sessions share: most of them are idle.
+type acks struct {
+	cmd   wire.Ack
+	parts []edge.AckPart
+}
+
+// putAcks keeps the room for the next, but for what a large command needed.
+func (s *Server) putAcks(a *acks) {
+	const kept = 256
+	a.cmd.Shrink()
+	if clear(a.parts); cap(a.parts) > kept {
+		a.parts = nil
 	}
+	s.acks.Put(a)
 }

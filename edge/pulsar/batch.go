@@ -35,6 +35,7 @@ type batch struct {
 	size    int   // bytes in all
 	written int
 	words   []int64
+	msg     wire.MessageHead
 	parts   int                       // of whole that are used
 	whole   [2*batchFrames + 2][]byte // backs vec
 }
@@ -83,7 +84,7 @@ func (b *batch) head(it *item) *wire.MessageHead {
 			b.words = append(b.words, int64(w))
 		}
 	}
-	return &wire.MessageHead{
+	b.msg = wire.MessageHead{
 		ConsumerID: it.to.id,
 		Ledger:     d.Entry.Position.Ledger, Entry: d.Entry.Position.Entry,
 		Partition:       it.to.partition,
@@ -91,6 +92,7 @@ func (b *batch) head(it *item) *wire.MessageHead {
 		AckSet:          b.words,
 		ConsumerEpoch:   d.Epoch, HasEpoch: d.Epoch >= 0,
 	}
+	return &b.msg
 }
 
 // retire lets go of the items that are written.

@@ -196,7 +196,8 @@ func (o *outbox) flushLocked() {
 	}
 }
 
-// deliver queues an entry for a consumer. Its grant is released once it is written.
+// deliver queues an entry for a consumer. Its grant is released once it is written. The
+// writer is not woken.
 func (o *outbox) deliver(c *consumer, d edge.Delivery) {
 	it := item{c, d}
 	o.mu.Lock()
@@ -208,7 +209,6 @@ func (o *outbox) deliver(c *consumer, d edge.Delivery) {
 	o.queue.push(it)
 	o.free.Add(-it.cost())
 	o.mu.Unlock()
-	o.poke()
 }
 
 // room is how many bytes of entries are welcome. A consumer that is told none is woken

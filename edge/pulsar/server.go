@@ -26,6 +26,7 @@ type Server struct {
 	writers       *buffers
 	pieces        sync.Pool // of queue
 	batches       sync.Pool
+	acks          sync.Pool
 	listing       turn         // to list topics
 	watching      atomic.Int64 // watchers of all sessions
 	texts         texts        // of producers and consumers
@@ -54,6 +55,7 @@ func New(broker *edge.Broker, o Options) (*Server, error) {
 		writers:   newBuffers(o.Buffers),
 		pieces:    sync.Pool{New: func() any { return new(piece) }},
 		batches:   sync.Pool{New: func() any { return new(batch) }},
+		acks:      sync.Pool{New: func() any { return new(acks) }},
 		listing:   make(turn, 1),
 		listeners: map[net.Listener]struct{}{}, sessions: map[*session]struct{}{},
 	}

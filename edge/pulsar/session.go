@@ -57,9 +57,7 @@ type session struct {
 	loan      edge.Grant        // memory of the frame in hand
 	scratch   [512]byte         // the command in hand, if it is short
 	send      wire.Send
-	ack       wire.Ack
 	again     wire.Redeliver
-	parts     []edge.AckPart
 	positions []edge.Position
 }
 
