@@ -88,8 +88,8 @@ func (k *kit) readAll(t *edge.Topic, o edge.SubscribeOptions) []string {
 	var got []string
 	for from := *o.Start; from.Less(last); {
 		in.await(k.T, len(got)+1)
-		got = in.bodies()
 		all := in.all()
+		got = bodiesOf(all)
 		from = all[len(all)-1].Entry.Position
 	}
 	return got

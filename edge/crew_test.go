@@ -12,8 +12,18 @@ import (
 // they are more than there are processors.
 func TestStuckReadsHoldUpNobody(t *testing.T) {
 	k := newKit(t, func(o *edge.Options) { o.ConcurrentReads = 2 })
+	fast := k.topic("fast")
+	q, _ := k.producer(fast, edge.ProducerOptions{})
+	c, in := k.subscribe(fast, subscription("s", edge.Shared))
+	c.Flow(1000)
+	k.publish(q, "first")
+	in.await(t, 1) // what comes from now on is waited for, and hence kept in memory
 	release := make(chan struct{})
 	stuck := func([]edge.Range) error { <-release; return errors.New("released") }
+	t.Cleanup(func() {
+		k.hooks.read.Store(nil)
+		close(release)
+	})
 	slow := k.topic("slow")
 	p, _ := k.producer(slow, edge.ProducerOptions{})
 	k.publish(p, "x")
@@ -23,14 +33,8 @@ func TestStuckReadsHoldUpNobody(t *testing.T) {
 		c, _ := k.subscribe(slow, subscription(fmt.Sprint("s", i), edge.Shared))
 		c.Flow(1)
 	}
-	fast := k.topic("fast")
-	q, _ := k.producer(fast, edge.ProducerOptions{})
-	c, in := k.subscribe(fast, subscription("s", edge.Shared))
-	c.Flow(1000)
 	for i := range 100 {
 		k.publish(q, fmt.Sprint(i))
-		in.await(t, i+1)
+		in.await(t, i+2)
 	}
-	k.hooks.read.Store(nil)
-	close(release)
 }

@@ -224,9 +224,11 @@ func (b *inbox) all() []edge.Delivery {
 
 func (b *inbox) count() int { b.mu.Lock(); defer b.mu.Unlock(); return len(b.got) }
 
-func (b *inbox) bodies() []string {
+func (b *inbox) bodies() []string { return bodiesOf(b.all()) }
+
+func bodiesOf(all []edge.Delivery) []string {
 	var s []string
-	for _, d := range b.all() {
+	for _, d := range all {
 		s = append(s, string(d.Entry.Data))
 	}
 	return s

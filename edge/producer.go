@@ -310,6 +310,7 @@ func (t *Topic) failed(cause error) {
 		return
 	}
 	t.failing = true
+	t.arrive(Latest) // of what has failed something may be found
 	t.ledger.Recover(func(error) {
 		t.mu.Lock()
 		t.failing = false

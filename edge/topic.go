@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,8 +26,11 @@ type Topic struct {
 
 	// wakes are the subscriptions to wake after an append: the values of subs.
 	wakes  atomic.Pointer[[]*Subscription]
-	lastMu sync.Mutex // leaf
-	last   lastEntry  // the newest durable one; guarded by lastMu
+	lastMu sync.Mutex // leaf, guards the next two
+	last   lastEntry  // the newest durable one
+	// arrived is where readers stop: what is durable beyond it is about to be told, and
+	// can then be had from the tail.
+	arrived Position
 
 	// terminatedNow says that the topic is terminated and has all its entries.
 	terminatedNow atomic.Bool
@@ -59,6 +63,7 @@ func newTopic(b *Broker, name TopicName, ledger Ledger) (*Topic, error) {
 	t := &Topic{
 		broker: b, name: name, ledger: ledger, created: time.Now(), used: time.Now(),
 		producers: map[string]*Producer{}, subs: map[string]*Subscription{}, sequences: map[string]*sequence{},
+		arrived: ledger.Spans().End(),
 	}
 	_, t.partition = name.Partition()
 	if err := t.loadState(); err != nil {
@@ -94,6 +99,13 @@ func (t *Topic) noteLast(p Position, f *Facts) {
 		t.last = lastEntry{p, f.Messages, f.Batch}
 		t.lastMu.Unlock()
 	}
+}
+
+// arrive moves the place where readers stop.
+func (t *Topic) arrive(p Position) {
+	t.lastMu.Lock()
+	t.arrived = p
+	t.lastMu.Unlock()
 }
 
 // newestEntry is the newest one that a user published, be it in an open transaction.
@@ -145,16 +157,15 @@ func (t *Topic) appended(e *Entry) {
 		t.txnCame(e)
 	}
 	t.noteLast(e.Position, &e.Facts)
-	kept := false
-	for _, s := range *t.wakes.Load() {
-		if s.deaf.Load() {
-			continue
+	list := *t.wakes.Load()
+	if slices.ContainsFunc(list, func(s *Subscription) bool { return !s.deaf.Load() }) {
+		t.broker.tails.keep(t, e)
+	}
+	t.arrive(e.Position)
+	for _, s := range list {
+		if !s.deaf.Load() {
+			s.wake()
 		}
-		if !kept {
-			kept = true
-			t.broker.tails.keep(t, e)
-		}
-		s.wake()
 	}
 }
 

@@ -22,13 +22,16 @@ type txnFacts struct {
 // readable is the last position that readers may reach: the one before the first entry of
 // the first open transaction.
 func (t *Topic) readable(s Spans) Position {
+	t.lastMu.Lock()
+	end := Min(s.End(), t.arrived)
+	t.lastMu.Unlock()
 	x := t.txns.Load()
 	if x == nil {
-		return s.End()
+		return end
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.buf.limit(s.End())
+	return x.buf.limit(end)
 }
 
 // Readable is the last position that readers may reach.
