@@ -17,7 +17,7 @@ type compactor struct {
 func (c *compactor) add(b *Broker, t *Topic) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.busy && !b.background(func() { c.work(b) }) {
+	if !c.busy && !b.spawn(func() { c.work(b) }) {
 		return false
 	}
 	c.busy = true
@@ -34,17 +34,6 @@ func (c *compactor) drop(t *Topic) bool {
 		c.line = slices.Delete(c.line, i, i+1)
 	}
 	return i >= 0
-}
-
-// background starts what goes on without its caller. It returns false where the broker
-// stops.
-func (b *Broker) background(work func()) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.closed {
-		b.wg.Go(work)
-	}
-	return !b.closed
 }
 
 func (c *compactor) work(b *Broker) {

@@ -69,12 +69,12 @@ func (f *forwarder) onOpened(e *event, now time.Time) {
 	}
 	f.up.link.gate.passed()
 	if n := partitions(s.p); n > 1 {
-		s.close(&f.up.wg)
+		s.close(f.up.wg)
 		f.wait(now, f.up.o.RefusedMax, Refused, fmt.Sprintf("the cloud topic has %d partitions: name one of them, -partition-0 and so on", n))
 		return
 	}
 	if f.seat == nil || f.up.ending() {
-		s.close(&f.up.wg)
+		s.close(f.up.wg)
 		return
 	}
 	f.session, f.used = s, now
@@ -139,7 +139,7 @@ func (f *forwarder) wait(now time.Time, most time.Duration, state State, reason 
 func (f *forwarder) endSession() {
 	f.settle()
 	f.open.Store(false)
-	f.session.close(&f.up.wg)
+	f.session.close(f.up.wg)
 	f.earlier, f.session = f.session, nil
 	f.line.lost()
 }

@@ -17,7 +17,7 @@ type link struct {
 	o      *Options
 	gate   *gate
 	folder *folder
-	wg     *sync.WaitGroup // of clients being closed
+	wg     *group // of clients being closed
 
 	mu      sync.Mutex
 	current *client
@@ -44,7 +44,7 @@ type client struct {
 	retired bool         // guarded by link.mu
 }
 
-func newLink(o *Options, wg *sync.WaitGroup) *link {
+func newLink(o *Options, wg *group) *link {
 	l := &link{o: o, gate: newGate(o), wg: wg}
 	l.folder = newFolder(o.Logger, l.note)
 	return l

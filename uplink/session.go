@@ -114,7 +114,7 @@ func (s *session) flush() {
 
 // close ends the producer in the background, since it may wait for a peer that is
 // gone. Nothing may be sent or flushed any more.
-func (s *session) close(wg *sync.WaitGroup) {
+func (s *session) close(wg *group) {
 	s.cancel()
 	wg.Go(func() {
 		s.flushes.Wait()

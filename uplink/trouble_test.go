@@ -264,7 +264,7 @@ func TestClientLinesAreFolded(t *testing.T) {
 
 func TestLinkReadsTheLog(t *testing.T) {
 	o := testOptions("pulsar://c:1")
-	l := newLink(&o, &sync.WaitGroup{})
+	l := newLink(&o, newGroup())
 	before := time.Now().Add(-time.Second)
 	if hint, _ := l.hintSince(before); hint != "" {
 		t.Errorf("%q", hint)

@@ -24,7 +24,7 @@ type Uplink struct {
 	run      context.Context // ends when the uplink stops
 	stop     context.CancelFunc
 	cut      chan struct{} // closed when there is no more time to wait for receipts
-	wg       sync.WaitGroup
+	wg       *group
 	attaches chan struct{} // bounds how many topics are opened at once
 	again    chan struct{} // capacity one: a forwarder has ended with its topic
 
@@ -54,11 +54,11 @@ func New(o Options) (*Uplink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("uplink: %w", err)
 	}
-	u := &Uplink{o: o, table: t, cut: make(chan struct{}), lines: map[line]*forwarder{}, attaches: make(chan struct{}, concurrentAttaches), again: make(chan struct{}, 1)}
+	u := &Uplink{o: o, table: t, cut: make(chan struct{}), lines: map[line]*forwarder{}, wg: newGroup(), attaches: make(chan struct{}, concurrentAttaches), again: make(chan struct{}, 1)}
 	u.run, u.stop = context.WithCancel(context.Background())
 	u.limiter = rate.NewLimiter(rate.Inf, o.WindowBytes)
 	u.SetRateLimit(o.RateLimit)
-	u.link = newLink(&u.o, &u.wg)
+	u.link = newLink(&u.o, u.wg)
 	return u, nil
 }
 
