@@ -168,7 +168,7 @@ func publisherOf(p edge.ProducerStats) publisherStats {
 		Name:          p.Name,
 		Address:       "/" + p.Address,
 		Connected:     iso(p.Connected),
-		ClientVersion: p.Version,
+		ClientVersion: &p.Version,
 		Metadata:      dictionary(p.Metadata),
 	}
 }
@@ -240,7 +240,7 @@ func consumerOf(c edge.ConsumerStats) consumerStats {
 		Blocked:          c.Blocked,
 		Address:          "/" + c.Address,
 		Connected:        iso(c.Connected),
-		ClientVersion:    c.Version,
+		ClientVersion:    &c.Version,
 		LastAcked:        c.LastAck,
 		LastConsumed:     c.LastSent,
 		LastFlow:         c.LastFlow,

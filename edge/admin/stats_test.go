@@ -84,6 +84,36 @@ func TestPartitionedStats(t *testing.T) {
 	}
 }
 
+func TestPartitionedStatsCountAClientOnce(t *testing.T) {
+	server, _ := newServer(t)
+	mustDo(t, server, http.MethodPut, "/admin/v2/persistent/public/default/p/partitions", "2", http.StatusNoContent)
+	for i, names := range [][]string{{"a", "b", "b"}, {"b", "a"}} { // they come in any order, and not to all at once
+		topic := open(t, server, fmt.Sprintf("persistent://public/default/p-partition-%d", i))
+		for _, name := range names {
+			subscribe(t, topic, edge.SubscribeOptions{Name: "s", Consumer: name, Kind: edge.Shared, Durable: true, Initial: edge.InitialEarliest}, 0)
+		}
+		produce(t, topic, fmt.Sprintf("made-%d", i), 0)
+		produce(t, topic, fmt.Sprintf("up-%d", i), 0)
+	}
+	var got topicStats
+	answer := answerOf(t, server, "/admin/v2/persistent/public/default/p/partitioned-stats?perPartition=false")
+	if err := json.Unmarshal(answer, &got); err != nil {
+		t.Fatal(err)
+	}
+	seen := ""
+	for _, c := range got.Subscriptions["s"].Consumers {
+		seen += fmt.Sprint(c.Name, c.Permits, " ")
+	}
+	if want := "a2000 b2000 b1000 "; seen != want || len(got.Publishers) != 2 {
+		t.Errorf("consumers %q, want %q, and %d producers, want 2", seen, want, len(got.Publishers))
+	}
+	for _, member := range []string{"address", "connectedSince", "clientVersion", `"metadata":{}`, "producerName", "accessMode"} {
+		if strings.Contains(string(answer), member) {
+			t.Errorf("%q of one connection is in the sum: %s", member, answer)
+		}
+	}
+}
+
 func TestStatsValues(t *testing.T) {
 	server, _ := newServer(t)
 	topic := open(t, server, "persistent://public/default/v")

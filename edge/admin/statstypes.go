@@ -61,18 +61,18 @@ type partitionedStats struct {
 }
 
 type publisherStats struct {
-	AccessMode    string            `json:"accessMode"`
+	AccessMode    string            `json:"accessMode,omitempty"` // this and what lies below Partial: absent in a sum
 	RateIn        rate              `json:"msgRateIn"`
 	ThroughputIn  rate              `json:"msgThroughputIn"`
 	AverageSize   rate              `json:"averageMsgSize"`
 	ChunkedRate   rate              `json:"chunkedMessageRate"` // always
 	ID            uint64            `json:"producerId"`
 	Partial       bool              `json:"supportsPartialProducer"` // always
-	Name          string            `json:"producerName"`
-	Address       string            `json:"address"` // "/ip:port"
-	Connected     string            `json:"connectedSince"`
-	ClientVersion string            `json:"clientVersion"`
-	Metadata      map[string]string `json:"metadata"`
+	Name          string            `json:"producerName,omitempty"`
+	Address       string            `json:"address,omitempty"` // "/ip:port"
+	Connected     string            `json:"connectedSince,omitempty"`
+	ClientVersion *string           `json:"clientVersion,omitempty"`
+	Metadata      map[string]string `json:"metadata,omitzero"`
 }
 
 type subscriptionStats struct {
@@ -160,21 +160,21 @@ type consumerStats struct {
 	Blocked       bool   `json:"blockedConsumerOnUnackedMsgs"`
 	draining
 	DrainingHashes   *[]struct{}       `json:"drainingHashes,omitempty"` // Key_Shared alone; always empty
-	Address          string            `json:"address"`                  // "/ip:port"
-	Connected        string            `json:"connectedSince"`
-	ClientVersion    string            `json:"clientVersion"`
+	Address          string            `json:"address,omitempty"`        // "/ip:port"; absent in a sum, as are the next two and the metadata
+	Connected        string            `json:"connectedSince,omitempty"`
+	ClientVersion    *string           `json:"clientVersion,omitempty"`
 	LastAcked        int64             `json:"lastAckedTimestamp"`
 	LastConsumed     int64             `json:"lastConsumedTimestamp"`
 	LastFlow         int64             `json:"lastConsumedFlowTimestamp"`
 	KeyRanges        [][2]int          `json:"keyHashRangeArrays,omitempty"` // Key_Shared alone; both ends included
-	Metadata         map[string]string `json:"metadata"`
+	Metadata         map[string]string `json:"metadata,omitzero"`
 	LastAckedTime    string            `json:"lastAckedTime"`
 	LastConsumedTime string            `json:"lastConsumedTime"`
 }
 
-// add puts another topic's figures on top, as Pulsar adds partitions up: clients of one
-// subscription stand side by side, and its type is that of the last partition that
-// knows one.
+// add puts another topic's figures on top, as Pulsar adds partitions up: a client with a
+// producer or consumer on each of them counts once, and the type of a subscription is that
+// of the last partition that knows one.
 func (t *topicStats) add(o *topicStats) {
 	t.RateIn += o.RateIn
 	t.ThroughputIn += o.ThroughputIn
@@ -187,7 +187,7 @@ func (t *topicStats) add(o *topicStats) {
 	t.AverageSize = rate(perMessage(float64(t.ThroughputIn), float64(t.RateIn)))
 	t.StorageSize += o.StorageSize
 	t.BacklogSize += o.BacklogSize
-	t.Publishers = append(t.Publishers, o.Publishers...)
+	t.Publishers = addPublishers(t.Publishers, o.Publishers)
 	t.WaitingOwners += o.WaitingOwners
 	t.HoleRanges += o.HoleRanges
 	for name, sub := range o.Subscriptions {
@@ -196,6 +196,7 @@ func (t *topicStats) add(o *topicStats) {
 			sum.add(&sub)
 		} else {
 			sum = sub
+			sum.Consumers = addConsumers([]consumerStats{}, sub.Consumers)
 		}
 		t.Subscriptions[name] = sum
 	}
@@ -219,7 +220,7 @@ func (s *subscriptionStats) add(o *subscriptionStats) {
 	s.LastAcked = max(s.LastAcked, o.LastAcked)
 	s.LastMoved = max(s.LastMoved, o.LastMoved)
 	s.HoleRanges += o.HoleRanges
-	s.Consumers = append(s.Consumers, o.Consumers...)
+	s.Consumers = addConsumers(s.Consumers, o.Consumers)
 	if o.Type != "None" {
 		s.Type, s.KeySharedMode, s.OutOfOrder = o.Type, o.KeySharedMode, o.OutOfOrder
 	}

@@ -9,10 +9,11 @@ import org.apache.pulsar.client.api.*;
 /**
  * Checks a broker with the official Java client:
  *
- *   java -cp 'pulsar-client 4.0.7 with its dependencies, and these classes' Conform pulsar://HOST:PORT http://HOST:PORT
+ *   java -cp 'pulsar-client 4.0.7 with its dependencies, and these classes' Conform pulsar://HOST:PORT http://HOST:PORT [PART-OF-A-NAME]
  *
- * Each check has topics of its own, prints one line and is given LIMIT seconds. The first that fails ends the
- * program with exit code 1, after a line that says what was expected and what was seen.
+ * With a part of a name only the checks with it in their names run. Each check has topics of its own, prints one line
+ * and is given LIMIT seconds. The first that fails ends the program with exit code 1, after a line that says what was
+ * expected and what was seen.
  */
 public class Conform extends Broker {
     static final int LIMIT = 90;
@@ -23,7 +24,7 @@ public class Conform extends Broker {
     final Map<String, Body> checks = new LinkedHashMap<>();
 
     public static void main(String[] args) throws Exception {
-        new Conform(args[0], args[1]).runAll();
+        new Conform(args[0], args[1]).runAll(args.length > 2 ? args[2] : "");
         System.exit(0);
     }
 
@@ -51,9 +52,11 @@ public class Conform extends Broker {
         new Topics(url, admin).addTo(checks);
         new Transactions(url, admin).addTo(checks);
         new Schemas(url, admin).addTo(checks);
+        new Babel(url, admin).addTo(checks);
     }
 
-    void runAll() {
+    void runAll(String part) {
+        checks.keySet().removeIf(name -> !name.contains(part));
         ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor();
         checks.forEach((name, body) -> {
             ScheduledFuture<?> late = clock.schedule(() -> fail(name, "expected an end within " + LIMIT + " s, saw none"), LIMIT, TimeUnit.SECONDS);

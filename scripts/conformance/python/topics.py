@@ -8,18 +8,20 @@ import pulsar
 from pulsar import ConsumerType, InitialPosition, MessageId, RegexSubscriptionMode
 
 
+def ask(b, method, path, body=None):
+    """The status that the admin interface answers."""
+    call = urllib.request.Request(b.admin + path, method=method, data=None if body is None else body.encode(),
+                                  headers={"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(call, timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as e:
+        return e.code
+
+
 def add(check, h):
     """Adds the checks; h are the functions of conform.py that they share."""
     same, refused, take, texts, nothing_more, numbered = h.same, h.refused, h.take, h.texts, h.nothing_more, h.numbered
-
-    def ask(b, method, path, body=None):
-        call = urllib.request.Request(b.admin + path, method=method, data=None if body is None else body.encode(),
-                                      headers={"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(call, timeout=10) as answer:
-                return answer.status
-        except urllib.error.HTTPError as e:
-            return e.code
 
     def done(b, method, rest, body=None, domain="persistent"):
         path = f"/admin/v2/{domain}/public/default/{rest}"
@@ -98,13 +100,15 @@ def add(check, h):
 
     @check("a terminated topic: no more is taken, the rest is read")
     def terminated(b, topic):
-        consumer = b.subscribe(topic)
-        producer = b.client.create_producer(topic)
+        own = type(b)(b.url, b.admin)  # told of the end by a real Pulsar, this client hangs up and comes back for ever
+        consumer = own.subscribe(topic)
+        producer = own.client.create_producer(topic)
         producer.send(b"last")
         same("terminate", 200, ask(b, "POST", f"/admin/v2/persistent/public/default/{topic}/terminate", ""))
         refused("a further message", lambda: producer.send(b"more"), pulsar.PulsarException)
-        refused("a further producer", lambda: b.client.create_producer(topic), pulsar.TopicTerminated)
+        refused("a further producer", lambda: own.client.create_producer(topic), pulsar.TopicTerminated)
         same("what was there", ["last"], texts(take(consumer, 1)))
+        own.client.close()
 
     @check("a topic deleted by force comes back empty")
     def deleted(b, topic):
@@ -140,4 +144,5 @@ def add(check, h):
         time.sleep(0.5)
         b.client.create_producer(name).send(b"more")
         same("most producers", 204, ask(b, "POST", f"/admin/v2/namespaces/{namespace}/maxProducersPerTopic", "2"))
+        time.sleep(0.5)  # a real Pulsar hears of its own policies a little later
         refused("a third producer", lambda: b.client.create_producer(name), pulsar.ProducerBusy)
