@@ -56,6 +56,10 @@ const maxGroupTopics = 256
 // passed, so that ten thousand of them do not become one long commit.
 const maxLateCursors = 256
 
+// maxRiders is how many dirty cursors of a topic ride with every commit of it. More wait
+// for their interval: with a hundred subscriptions they would be most of what is written.
+const maxRiders = 4
+
 func newQueue() *queue {
 	return &queue{wake: make(chan struct{}, 1), seen: map[*ledger]bool{}}
 }
@@ -137,7 +141,7 @@ func (q *queue) take(maxBytes int, interval time.Duration) (ops []operation, sav
 	q.taken += uint64(n)
 	for _, op := range ops {
 		last := lastChance(op)
-		if l := op.ledger(); l != nil && len(l.dirty) > 0 && (last || !l.heavy) {
+		if l := op.ledger(); l != nil && len(l.dirty) > 0 && (last || !l.heavy && len(l.dirty) <= maxRiders) {
 			saves = q.takeDirty(l, saves)
 		}
 	}

@@ -85,7 +85,10 @@ func newSession(srv *Server, conn net.Conn) *session {
 // serve runs the session until its connection ends. It returns when all its
 // goroutines have ended and nothing of it is left in the core.
 func (s *session) serve() {
-	stop := context.AfterFunc(s.ctx, func() { s.conn.Close() }) //nolint:errcheck // whoever waits on it is told
+	stop := context.AfterFunc(s.ctx, func() {
+		s.conn.Close() //nolint:errcheck // whoever waits on it is told
+		s.out.poke()
+	})
 	defer stop()
 	var writing sync.WaitGroup
 	writing.Go(s.write)
