@@ -2,6 +2,7 @@ package uplink
 
 import (
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -42,6 +43,23 @@ func TestPartitionedTargetIsRefused(t *testing.T) {
 	}
 	r.cloud.set(func() { r.cloud.partitions = 0 })
 	r.expect("out-a", 2)
+}
+
+// As long as the first topic's try of a new link lasts, no other one that has something
+// to send says that it is idle.
+func TestWhoWaitsForTheFirstTryIsNotIdle(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	r := newRig(t, func(o *Options) { o.URL, o.OperationTimeout = "pulsar://"+mute.Addr().String(), 2*time.Second })
+	for _, topic := range []string{"in-a", "in-b", "in-c"} {
+		r.publish(topic, 0, 1)
+	}
+	for _, topic := range []string{"in-a", "in-b", "in-c"} {
+		r.status(topic, inState(Connecting))
+	}
 }
 
 // A cloud that accepts and hangs up is not hammered, however many topics wait.

@@ -15,7 +15,7 @@ type State string
 // The states.
 const (
 	Idle       State = "idle"        // nothing to send
-	Connecting State = "connecting"  // a producer is being created
+	Connecting State = "connecting"  // a producer is being created, or is about to be once the link is known to work
 	Connected  State = "connected"   // sending
 	BackingOff State = "backing off" // the cloud cannot be reached; Until says when it is tried again
 	Refused    State = "refused"     // the cloud answers and does not want this topic as things stand
@@ -103,7 +103,8 @@ func (s State) trouble() bool { return s == BackingOff || s == Refused || s == W
 // setGated tells why a topic waits for the link.
 func (f *forwarder) setGated() {
 	reason, refused, until := f.up.link.gate.trouble()
-	if reason == "" {
+	if reason == "" { // another topic is the first to try
+		f.set(Connecting, "")
 		return
 	}
 	state := BackingOff
