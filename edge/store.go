@@ -86,8 +86,9 @@ type Ledger interface {
 	// Cursors returns the durable state of every cursor.
 	Cursors() (map[string]CursorState, error)
 	// SaveCursor marks a cursor dirty and never waits. The committer asks state
-	// for it once, when it writes. Without done it rides with the next commit, at
-	// the latest after the save interval. Saves and deletes act in call order.
+	// for it once, when it writes. Without done it may ride with the topic's next
+	// commit, and is written at the latest after the save interval. Saves and deletes
+	// act in call order.
 	SaveCursor(name string, state func() CursorState, done func(error))
 	DeleteCursor(name string, done func(error))
 
