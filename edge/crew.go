@@ -30,7 +30,8 @@ type hand struct {
 	fed     []Receiver // who got something that is not sent off
 }
 
-// maxSteps is how many steps a subscription may do before the next one's turn.
+// maxSteps is how many steps a subscription may do before what it gave is sent off and
+// the next one's turn comes.
 const maxSteps = 8
 
 // maxFed is how many receivers may wait for being told to send off what they got: what is

@@ -107,7 +107,12 @@ func (s *Subscription) run(h *hand) (more bool) {
 	for n := 0; ; {
 		s.state.Store(dispatchRunning)
 		for s.step() {
-			if n++; n >= maxSteps && !h.away {
+			if n++; n < maxSteps {
+				continue
+			}
+			n = 0
+			h.send()
+			if !h.away {
 				return true
 			}
 		}

@@ -180,9 +180,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// inbox is a receiver that keeps all it is given.
+// inbox is a receiver that keeps all it is given. What was not sent off nobody sees.
 type inbox struct {
 	mu     sync.Mutex
+	fresh  []edge.Delivery // not sent off
 	got    []edge.Delivery
 	active []bool
 	ended  int
@@ -199,7 +200,11 @@ func (b *inbox) Room() int {
 	return b.room
 }
 
-func (*inbox) Flush() {}
+func (b *inbox) Flush() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.got, b.fresh = append(b.got, b.fresh...), nil
+}
 
 func (b *inbox) Deliver(d edge.Delivery) {
 	b.mu.Lock()
@@ -209,7 +214,7 @@ func (b *inbox) Deliver(d edge.Delivery) {
 	}
 	d.Grant.Release()
 	d.Grant = edge.Grant{}
-	b.got = append(b.got, d)
+	b.fresh = append(b.fresh, d)
 }
 
 func (b *inbox) ActiveChanged(a bool) { b.mu.Lock(); b.active = append(b.active, a); b.mu.Unlock() }
