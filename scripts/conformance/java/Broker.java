@@ -82,7 +82,7 @@ class Broker {
     static List<Message<byte[]>> take(Consumer<byte[]> c, int count, boolean ack) throws Exception {
         List<Message<byte[]>> out = new ArrayList<>();
         while (out.size() < count) {
-            Message<byte[]> m = c.receive(10, TimeUnit.SECONDS);
+            Message<byte[]> m = c.receive(30, TimeUnit.SECONDS);
             if (m == null) throw new Unexpected("expected " + count + " messages, saw " + texts(out));
             if (ack) c.acknowledge(m);
             out.add(m);
@@ -112,15 +112,34 @@ class Broker {
         return IntStream.range(from, to).mapToObj(i -> prefix + "-" + i).toList();
     }
 
-    HttpResponse<String> call(String method, String path) {
-        URI at = URI.create(admin + "/admin/v2/persistent/public/default/" + path);
-        HttpRequest request = HttpRequest.newBuilder(at).timeout(Duration.ofSeconds(10))
-            .method(method, HttpRequest.BodyPublishers.noBody()).build();
+    /** The answer of the admin interface to one request, whatever its status. */
+    HttpResponse<String> call(String method, String path, String body) {
+        URI at = URI.create(admin + path);
+        HttpRequest request = HttpRequest.newBuilder(at).timeout(Duration.ofSeconds(10)).header("Content-Type", "application/json")
+            .method(method, body == null ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofString(body)).build();
         try {
             return http.send(request, HttpResponse.BodyHandlers.ofString());
         } catch (java.io.IOException | InterruptedException e) {
             throw new Unexpected(method + " " + at + ": " + e);
         }
+    }
+
+    HttpResponse<String> call(String method, String path) { return call(method, "/admin/v2/persistent/public/default/" + path, null); }
+
+    int ask(String method, String path, String body) { return call(method, path, body).statusCode(); }
+
+    void done(String method, String path, String body) {
+        same(method + " " + path, 204, ask(method, "/admin/v2/persistent/public/default/" + path, body));
+    }
+
+    /** Makes a namespace with the policies, each a path below it and a body, and tells the beginning of its topics' names. */
+    String namespace(String name, String... policies) {
+        String path = "/admin/v2/namespaces/public/" + name;
+        same("namespace " + name, 204, ask("PUT", path, null));
+        for (int i = 0; i < policies.length; i += 2) {
+            same("policy " + policies[i], 204, ask("POST", path + "/" + policies[i], policies[i + 1]));
+        }
+        return "persistent://public/" + name + "/";
     }
 
     /** The topic's statistics as JSON text; each check looks for one thing in it. */

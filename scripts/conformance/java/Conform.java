@@ -21,7 +21,9 @@ public class Conform extends Broker {
 
     interface Body { void run(String topic) throws Exception; }
 
-    final Map<String, Body> checks = new LinkedHashMap<>();
+    /** Run one after the other, while those beside them, which mostly wait, run BESIDE at a time. */
+    final Map<String, Body> checks = new LinkedHashMap<>(), beside = new LinkedHashMap<>();
+    static final int BESIDE = 4;
 
     public static void main(String[] args) throws Exception {
         new Conform(args[0], args[1]).runAll(args.length > 2 ? args[2] : "");
@@ -49,29 +51,38 @@ public class Conform extends Broker {
         checks.put("initial position latest, and unsubscribe", this::positions);
         checks.put("two producers of one name: the second is refused", this::producerNames);
         checks.put("after the topic was unloaded, producer and consumer go on", this::unload);
+        new Subscriptions(url, admin).addTo(beside);
+        new Reading(url, admin).addTo(beside);
+        new Producing(url, admin).addTo(beside);
         new Topics(url, admin).addTo(checks);
         new Transactions(url, admin).addTo(checks);
         new Schemas(url, admin).addTo(checks);
         new Babel(url, admin).addTo(checks);
     }
 
-    void runAll(String part) {
-        checks.keySet().removeIf(name -> !name.contains(part));
+    void runAll(String part) throws InterruptedException {
+        for (Map<String, Body> all : List.of(checks, beside)) all.keySet().removeIf(name -> !name.contains(part));
         ScheduledExecutorService clock = Executors.newSingleThreadScheduledExecutor();
-        checks.forEach((name, body) -> {
-            ScheduledFuture<?> late = clock.schedule(() -> fail(name, "expected an end within " + LIMIT + " s, saw none"), LIMIT, TimeUnit.SECONDS);
-            long begin = System.nanoTime();
-            try {
-                body.run(RUN + "-" + Integer.toHexString(name.hashCode()));
-            } catch (Unexpected e) {
-                fail(name, e.getMessage());
-            } catch (Throwable e) {
-                fail(name, e.toString());
-            }
-            late.cancel(false);
-            System.out.printf(Locale.ROOT, "ok java: %s (%.1f s)%n", name, (System.nanoTime() - begin) / 1e9);
-        });
-        System.out.printf("java: %d passed, 0 failed%n", checks.size());
+        ExecutorService pool = Executors.newFixedThreadPool(BESIDE);
+        beside.forEach((name, body) -> pool.execute(() -> run(clock, name, body)));
+        checks.forEach((name, body) -> run(clock, name, body));
+        pool.shutdown();
+        pool.awaitTermination(1, TimeUnit.DAYS); // each check has its limit
+        System.out.printf("java: %d passed, 0 failed%n", checks.size() + beside.size());
+    }
+
+    static void run(ScheduledExecutorService clock, String name, Body body) {
+        ScheduledFuture<?> late = clock.schedule(() -> fail(name, "expected an end within " + LIMIT + " s, saw none"), LIMIT, TimeUnit.SECONDS);
+        long begin = System.nanoTime();
+        try {
+            body.run(RUN + "-" + Integer.toHexString(name.hashCode()));
+        } catch (Unexpected e) {
+            fail(name, e.getMessage());
+        } catch (Throwable e) {
+            fail(name, e.toString());
+        }
+        late.cancel(false);
+        System.out.printf(Locale.ROOT, "ok java: %s (%.1f s)%n", name, (System.nanoTime() - begin) / 1e9);
     }
 
     static void fail(String name, String why) {
@@ -276,6 +287,7 @@ public class Conform extends Broker {
         same("messages of the active and the other", List.of(0, 10), IntStream.of(ofOne.size(), ofTwo.size()).sorted().boxed().toList());
         Consumer<byte[]> active = ofOne.isEmpty() ? two : one, standby = ofOne.isEmpty() ? one : two;
         for (Message<byte[]> m : (ofOne.isEmpty() ? ofTwo : ofOne).subList(0, 4)) active.acknowledge(m);
+        settles("backlog", 6, () -> backlog(topic));
         active.close();
         same("taken over", numbered("m", 4, 10), texts(take(standby, 6, true)));
     }

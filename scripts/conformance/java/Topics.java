@@ -1,5 +1,3 @@
-import java.net.URI;
-import java.net.http.*;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.regex.Pattern;
@@ -17,16 +15,6 @@ class Topics extends Broker {
         checks.put("a terminated topic: no more is taken, the rest is read, its end is told", this::terminated);
         checks.put("a topic deleted by force comes back empty", this::deleted);
         checks.put("names of any characters", this::names);
-    }
-
-    int ask(String method, String path, String body) throws Exception {
-        HttpRequest.Builder r = HttpRequest.newBuilder(URI.create(admin + path)).header("Content-Type", "application/json")
-            .method(method, body == null ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofString(body));
-        return http.send(r.build(), HttpResponse.BodyHandlers.ofString()).statusCode();
-    }
-
-    void done(String method, String path, String body) throws Exception {
-        same(method + " " + path, 204, ask(method, "/admin/v2/persistent/public/default/" + path, body));
     }
 
     void overHTTP(String topic) throws Exception {

@@ -44,7 +44,7 @@ const numbered = (prefix, from, to) => Array.from({ length: to - from }, (_, i) 
 const texts = (messages) => messages.map((m) => m.text)
 
 function common(topic) {
-  return { topic: `persistent://public/default/${topic}`, discoveryServers: [url.replace(/^pulsar:\/\//, '')], logLevel: logLevel.NOTHING }
+  return { topic: topic.includes('://') ? topic : `persistent://public/default/${topic}`, discoveryServers: [url.replace(/^pulsar:\/\//, '')], logLevel: logLevel.NOTHING }
 }
 
 async function producer(topic, more = {}) {
@@ -61,9 +61,9 @@ async function publish(topic, payloads) {
 
 // An Inbox is a consumer with what it has received and not yet taken.
 class Inbox {
-  constructor(topic, subType = EXCLUSIVE, consumerName = 'c', receiveQueueSize = 1000) {
+  constructor(topic, subType = EXCLUSIVE, consumerName = 'c', receiveQueueSize = 1000, subscription = 'sub') {
     this.waiting = []
-    this.consumer = new Consumer({ ...common(topic), subscription: 'sub', subType, consumerName, receiveQueueSize })
+    this.consumer = new Consumer({ ...common(topic), subscription, subType, consumerName, receiveQueueSize })
   }
 
   static async open(...args) {
@@ -79,7 +79,7 @@ class Inbox {
   }
 
   async take(count, ack = true) {
-    for (const end = Date.now() + 10000; this.waiting.length < count && Date.now() < end; ) await sleep(20)
+    for (const end = Date.now() + 30000; this.waiting.length < count && Date.now() < end; ) await sleep(20)
     if (this.waiting.length < count) throw new Unexpected(`expected ${count} messages, saw ${JSON.stringify(texts(this.waiting))}`)
     const out = this.waiting.splice(0, count)
     if (ack) for (const m of out) await m.ack()
@@ -103,6 +103,12 @@ class Inbox {
   close() {
     return this.consumer.unsubscribe()
   }
+}
+
+// The status that the admin interface answers.
+async function ask(method, path, body) {
+  const headers = { 'Content-Type': 'application/json' }
+  return (await fetch(`${admin}/admin/v2/persistent/public/default/${path}`, { method, body, headers })).status
 }
 
 async function stats(topic) {
@@ -235,6 +241,66 @@ check('producer with exclusive access: a second one is refused', async (topic) =
   await refused('second producer', () => producer(topic))
   await first.close()
   await producer(topic)
+})
+
+check('two subscriptions have everything, each on its own', async (topic) => {
+  const inboxes = [await Inbox.open(topic), await Inbox.open(topic, SHARED, 'c', 1000, 'other')]
+  await publish(topic, numbered('m', 0, 10))
+  for (const inbox of inboxes) same('texts', numbered('m', 0, 10), texts(await inbox.take(10, inbox === inboxes[0])))
+  await backlog(topic, 0)
+  same('backlog of the one that keeps all', 10, (await stats(topic)).subscriptions.other.msgBacklog)
+})
+
+check('a small queue is filled again and again, and acknowledged by the client itself', async (topic) => {
+  const inbox = new Inbox(topic, EXCLUSIVE, 'c', 4)
+  await inbox.consumer.subscribe()
+  await inbox.consumer.run({ autoAck: true, onMessage: async ({ message }) => { inbox.waiting.push({ text: message.toString() }) } })
+  await publish(topic, numbered('m', 0, 30))
+  same('texts', numbered('m', 0, 30), texts(await inbox.take(30, false)))
+  await backlog(topic, 0)
+})
+
+check('a non-persistent topic gives what it can at once', async (topic) => {
+  const name = `non-persistent://public/default/${topic}`
+  const p = await producer(name)
+  await p.sendMessage({ payload: 'nobody', properties: {} })
+  const inbox = await Inbox.open(name)
+  await sleep(200) // that it may have messages is told on its own, without an answer
+  for (const payload of numbered('m', 0, 10)) await p.sendMessage({ payload, properties: {} })
+  same('texts', numbered('m', 0, 10), texts(await inbox.take(10)))
+})
+
+check('one partition by its name', async (topic) => {
+  same('partitions', 204, await ask('PUT', `${topic}/partitions`, '2'))
+  const inboxes = [await Inbox.open(`${topic}-partition-0`), await Inbox.open(`${topic}-partition-1`)]
+  for (const i of [0, 1]) await publish(`${topic}-partition-${i}`, [`to ${i}`])
+  for (const i of [0, 1]) same('texts', [`to ${i}`], texts(await inboxes[i].take(1)))
+})
+
+check('a terminated topic: no more is taken, the rest is read', async (topic) => {
+  const inbox = await Inbox.open(topic)
+  await publish(topic, ['last'])
+  same('terminate', 200, await ask('POST', `${topic}/terminate`))
+  await refused('a further producer', () => producer(topic))
+  same('texts', ['last'], texts(await inbox.take(1)))
+})
+
+check('names of any characters', async (topic) => {
+  await Promise.all(['a b', '100%', 'ü-ß-漢', '#h;c', 'a+b', '%2F'].map(async (odd) => {
+    const inbox = await Inbox.open(topic + odd)
+    await publish(topic + odd, [odd])
+    same(`by the name ${odd}`, [odd], texts(await inbox.take(1)))
+  }))
+})
+
+check('messages expired by request', async (topic) => {
+  await (await Inbox.open(topic)).close()
+  await publish(topic, numbered('old', 0, 3))
+  await sleep(2100)
+  await publish(topic, ['new'])
+  same('expiry', 204, await ask('POST', `${topic}/subscription/sub/expireMessages/2`))
+  await backlog(topic, 1)
+  same('left', ['new'], texts(await (await Inbox.open(topic)).take(1)))
 })
 
 function fail(name, why) {
