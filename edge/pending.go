@@ -33,9 +33,40 @@ func (d *shared) release(p Position, h pend) {
 func (d *shared) settle(c *Consumer, messages int) {
 	d.unacked -= messages
 	c.unacked -= messages
-	if limit := d.s.topic.broker.opts.UnackedPerConsumer; c.blocked && c.unacked <= limit/2 {
+	if each, _ := d.limits(); c.blocked && c.unacked <= each/2 {
 		d.open(c)
 	}
+}
+
+// limits are how many messages each consumer, and all together, may hold; 0 is no limit.
+func (d *shared) limits() (each, all int) {
+	if !d.s.durable {
+		return 0, 0
+	}
+	o, p := &d.s.topic.broker.opts, d.s.topic.policies.Load()
+	return unackedLimit(p.UnackedPerConsumer, o.UnackedPerConsumer), unackedLimit(p.UnackedPerSubscription, o.UnackedPerSubscription)
+}
+
+// adopt obeys the limits that hold now.
+func (s *Subscription) adopt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, ok := s.dispatch.(*shared)
+	if !ok {
+		return
+	}
+	each, all := d.limits()
+	for _, c := range s.consumers {
+		switch over := each > 0 && c.unacked >= each; {
+		case over:
+			c.blocked = true
+		case c.blocked:
+			d.open(c)
+		}
+	}
+	was := d.blocked
+	d.blocked = all > 0 && d.unacked >= all
+	d.opened = d.opened || was && !d.blocked
 }
 
 // open lets a blocked consumer go on with the permits that came meanwhile.
@@ -46,7 +77,7 @@ func (d *shared) open(c *Consumer) {
 }
 
 func (d *shared) unblock() {
-	if d.blocked && d.unacked < max(d.s.topic.broker.opts.UnackedPerSubscription/2, 1) {
+	if _, all := d.limits(); d.blocked && d.unacked < max(all/2, 1) {
 		d.blocked, d.opened = false, true
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -27,6 +28,11 @@ type Policies struct {
 	ConsumersPerSubscription *int64 `json:"max_consumers_per_subscription,omitempty"`
 	Subscriptions            *int64 `json:"max_subscriptions_per_topic,omitempty"`
 	Topics                   *int64 `json:"max_topics_per_namespace,omitempty"` // of a namespace
+
+	// Messages that may be out without an acknowledgement, 0 for no limit: where they say
+	// nothing the options hold.
+	UnackedPerConsumer     *int64 `json:"max_unacked_messages_per_consumer,omitempty"`
+	UnackedPerSubscription *int64 `json:"max_unacked_messages_per_subscription,omitempty"`
 
 	PublishRate      *PublishRate  `json:"publishMaxMessageRate,omitempty"`
 	DispatchRate     *DispatchRate `json:"topicDispatchRate,omitempty"`
@@ -115,6 +121,8 @@ func (p *Policies) over(wide *Policies) *Policies {
 	m.Producers, m.Consumers = cmp.Or(p.Producers, wide.Producers), cmp.Or(p.Consumers, wide.Consumers)
 	m.ConsumersPerSubscription = cmp.Or(p.ConsumersPerSubscription, wide.ConsumersPerSubscription)
 	m.Subscriptions, m.Topics = cmp.Or(p.Subscriptions, wide.Subscriptions), wide.Topics
+	m.UnackedPerConsumer = cmp.Or(p.UnackedPerConsumer, wide.UnackedPerConsumer)
+	m.UnackedPerSubscription = cmp.Or(p.UnackedPerSubscription, wide.UnackedPerSubscription)
 	m.PublishRate = cmp.Or(p.PublishRate, wide.PublishRate)
 	m.DispatchRate = cmp.Or(p.DispatchRate, wide.DispatchRate)
 	m.SubscriptionRate = cmp.Or(p.SubscriptionRate, wide.SubscriptionRate)
@@ -131,6 +139,14 @@ func lower(set *int64, own int) int {
 		return own
 	}
 	return int(min(*set, int64(own)))
+}
+
+// unackedLimit gives a limit that is set, or the broker's own; 0 is none.
+func unackedLimit(set *int64, own int) int {
+	if set == nil {
+		return own
+	}
+	return int(min(*set, math.MaxInt32))
 }
 
 // Policies returns what is set for a namespace or a topic's base name itself, never nil.
@@ -231,6 +247,7 @@ func (t *Topic) adopt() {
 	t.policies.Store(t.broker.catalog.effective(t.name))
 	t.adoptDeduplication()
 	for _, s := range *t.wakes.Load() {
+		s.adopt()
 		s.wake() // a rate may have gone
 	}
 }

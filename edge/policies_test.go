@@ -323,3 +323,40 @@ func TestDispatchKeepsToItsRate(t *testing.T) {
 		k.stop()
 	})
 }
+
+// The limits of what is unacknowledged are those of the rules as soon as they change.
+func TestUnackedLimitsThatRulesSet(t *testing.T) {
+	for name, rule := range map[string]func(p *edge.Policies, n *int64){
+		"each": func(p *edge.Policies, n *int64) { p.UnackedPerConsumer = n },
+		"all":  func(p *edge.Policies, n *int64) { p.UnackedPerSubscription = n },
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, nil)
+			topic := k.topic("t")
+			limit := func(n *int64) { k.rule(own, func(p *edge.Policies) { rule(p, n) }) }
+			limit(new(int64(4)))
+			p, _ := k.producer(topic, edge.ProducerOptions{})
+			k.publishAll(p, messages(30, nil)...)
+			c, in := k.subscribe(topic, subscription("s", edge.Shared))
+			c.Flow(1_000)
+			holds := func(n int) {
+				t.Helper()
+				in.await(t, n)
+				st := topic.Stats().Subscriptions["s"]
+				if blocked := st.Blocked || st.Consumers[0].Blocked; in.count() != n || blocked != (n < 30) {
+					t.Fatalf("%d came, blocked %t, want %d", in.count(), blocked, n)
+				}
+			}
+			holds(4)
+			limit(new(int64(7)))
+			holds(7)
+			k.ack(c, in.all()[0].Entry.Position) // above the half
+			holds(7)
+			limit(new(int64(2)))
+			k.ack(c, in.all()[1].Entry.Position, in.all()[2].Entry.Position, in.all()[3].Entry.Position)
+			holds(7)
+			limit(new(int64(0))) // none
+			holds(30)
+		})
+	}
+}

@@ -203,12 +203,12 @@ func (d *shared) hand(v *view, c *Consumer, e *Entry, g *Grant) {
 	d.unacked += messages
 	c.unacked += messages
 	d.s.deliverLocked(v, c, e, rest, d.s.cursor.Count(e.Position), g)
-	o := &d.s.topic.broker.opts
-	if d.s.durable && o.UnackedPerConsumer > 0 && c.unacked >= o.UnackedPerConsumer {
+	each, all := d.limits()
+	if each > 0 && c.unacked >= each {
 		c.blocked = true
 		d.tellLimit(c)
 	}
-	if d.s.durable && o.UnackedPerSubscription > 0 && d.unacked >= o.UnackedPerSubscription {
+	if all > 0 && d.unacked >= all {
 		d.blocked = true
 		d.tellLimit(c)
 	}

@@ -59,6 +59,8 @@ type set struct {
 	Consumers                *int64                  `json:"max_consumers_per_topic,omitempty"`
 	ConsumersPerSubscription *int64                  `json:"max_consumers_per_subscription,omitempty"`
 	Subscriptions            *int64                  `json:"max_subscriptions_per_topic,omitempty"`
+	UnackedPerConsumer       *int64                  `json:"max_unacked_messages_per_consumer,omitempty"`
+	UnackedPerSubscription   *int64                  `json:"max_unacked_messages_per_subscription,omitempty"`
 	Topics                   *int64                  `json:"max_topics_per_namespace,omitempty"`
 	AutoTopics               *edge.AutoTopics        `json:"autoTopicCreationOverride,omitempty"`
 	AutoSubscriptions        *edge.AutoSubscriptions `json:"autoSubscriptionCreationOverride,omitempty"`
@@ -216,7 +218,7 @@ func (s *Server) policiesOf(stored []byte, rules *edge.Policies) (policies, erro
 		SubscriptionDispatch:    s.byCluster(rules.SubscriptionRate),
 		set: set{
 			rules.Retention, rules.TTL, rules.Deduplication, rules.Producers, rules.Consumers,
-			rules.ConsumersPerSubscription, rules.Subscriptions, rules.Topics, rules.AutoTopics, rules.AutoSubscriptions,
+			rules.ConsumersPerSubscription, rules.Subscriptions, rules.UnackedPerConsumer, rules.UnackedPerSubscription, rules.Topics, rules.AutoTopics, rules.AutoSubscriptions,
 		},
 	}
 	showSchemaPolicies(&p, rules, s.broker.Options().SchemaAutoUpdate)

@@ -56,6 +56,12 @@ func (r rule) answering(status int) rule {
 	return r
 }
 
+// or changes what holds where nothing is set.
+func (r rule) or(usual any) rule {
+	r.usual = usual
+	return r
+}
+
 // putOnNamespaces says that it is set for namespaces by PUT.
 func (r rule) putOnNamespaces() rule {
 	r.namespaceVerb = http.MethodPut
@@ -94,6 +100,10 @@ func (s *Server) rules() []rule {
 			func(p *edge.Policies) **int64 { return &p.ConsumersPerSubscription }).answering(http.StatusNoContent),
 		atMost("maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic", "max_subscriptions_per_topic",
 			func(p *edge.Policies) **int64 { return &p.Subscriptions }).answering(http.StatusNoContent),
+		atMost("maxUnackedMessagesPerConsumer", "maxUnackedMessagesOnConsumer", "max_unacked_messages_per_consumer",
+			func(p *edge.Policies) **int64 { return &p.UnackedPerConsumer }).or(s.broker.Options().UnackedPerConsumer),
+		atMost("maxUnackedMessagesPerSubscription", "maxUnackedMessagesOnSubscription", "max_unacked_messages_per_subscription",
+			func(p *edge.Policies) **int64 { return &p.UnackedPerSubscription }).or(s.broker.Options().UnackedPerSubscription),
 		atMost("maxTopicsPerNamespace", "", "max_topics_per_namespace", func(p *edge.Policies) **int64 { return &p.Topics }),
 		ruleOf("dispatchRate", "dispatchRate", "topicDispatchRate", func(p *edge.Policies) **edge.DispatchRate { return &p.DispatchRate }, dispatchRate, edge.DispatchRate{Period: 1}).byClusters(),
 		ruleOf("subscriptionDispatchRate", "subscriptionDispatchRate", "subscriptionDispatchRate",
@@ -179,8 +189,7 @@ func (s *Server) ruleRoutes() {
 var disobeyed = []string{
 	"antiAffinity", "deduplicationSnapshotInterval", "delayedDelivery",
 	"dispatcherPauseOnAckStatePersistent", "encryptionRequired", "entryFilters", "inactiveTopicPolicies",
-	"maxMessageSize", "maxUnackedMessagesOnConsumer", "maxUnackedMessagesOnSubscription",
-	"maxUnackedMessagesPerConsumer", "maxUnackedMessagesPerSubscription", "offloadDeletionLagMs", "offloadPolicies",
+	"maxMessageSize", "offloadDeletionLagMs", "offloadPolicies",
 	"offloadThreshold", "offloadThresholdInSeconds", "persistence", "publishRate", "replication",
 	"replicatorDispatchRate", "resourcegroup", "subscribeRate", "subscriptionAuthMode",
 	"subscriptionExpirationTime", "subscriptionTypesEnabled",
