@@ -102,8 +102,11 @@ func (s *Subscription) wake() {
 // others have their turn first.
 func (s *Subscription) run(h *hand) (more bool) {
 	s.working.Lock()
-	defer s.working.Unlock()
 	s.hand = h
+	defer func() {
+		s.hand = nil // what it has room for goes with it
+		s.working.Unlock()
+	}()
 	for n := 0; ; {
 		s.state.Store(dispatchRunning)
 		for s.step() {
