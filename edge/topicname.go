@@ -135,3 +135,10 @@ func (t TopicName) WithPartition(i int) TopicName {
 	t.Local += partitionMark + strconv.Itoa(i)
 	return t
 }
+
+// IsCoordinator knows the topic by which clients find the transaction coordinator, by its
+// partitions: it has one, and exists for lookups alone.
+func (t TopicName) IsCoordinator() bool {
+	base, _ := t.Partition()
+	return base.NamespaceName() == "pulsar/system" && base.Local == "transaction_coordinator_assign"
+}

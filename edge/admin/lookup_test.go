@@ -78,6 +78,7 @@ func TestWithoutAutoCreation(t *testing.T) {
 		{"PUT", "/admin/v2/persistent/public/default/y/subscription/s", 412, `{"reason":"Topic does not exist and cannot be auto-created"}`},
 		{"PUT", "/admin/v2/persistent/public/default/y", 204, ""},
 		{"PUT", "/admin/v2/persistent/public/default/y/subscription/s", 204, ""},
+		{"GET", "/admin/v2/persistent/pulsar/system/transaction_coordinator_assign/partitions?checkAllowAutoCreation=true", 200, `{"partitions":1,"deleted":false}`},
 		{"PUT", "/admin/v2/persistent/public/default/p/partitions", 406, `{"reason":"Number of partitions should be more than 0"}`},
 	} {
 		if got := ask(server, test.method, test.path, "", ""); got.Code != test.status || got.Body.String() != test.answer {

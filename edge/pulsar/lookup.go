@@ -110,7 +110,7 @@ func (s *session) addresses() (url, urlTLS string) {
 
 func (s *session) lookup(topic string) error {
 	name, err := edge.ParseTopicName(topic)
-	if err != nil || isCoordinator(name) {
+	if err != nil || name.IsCoordinator() {
 		return err
 	}
 	return s.srv.broker.Lookup(name)

@@ -48,7 +48,7 @@ func (s *session) partitionsKnown(name edge.TopicName, err error) (int, bool, er
 	switch {
 	case err != nil:
 		return 0, false, err
-	case isCoordinator(name):
+	case name.IsCoordinator():
 		return 1, true, nil
 	}
 	return s.srv.broker.Known(name)
@@ -72,11 +72,4 @@ func (s *session) answerPartitions(m *pulsarpb.CommandPartitionedTopicMetadata, 
 		RequestId:  m.RequestId,
 		Response:   pulsarpb.CommandPartitionedTopicMetadataResponse_Success.Enum(),
 	})
-}
-
-// isCoordinator knows the topic by which clients find the transaction coordinator.
-func isCoordinator(name edge.TopicName) bool {
-	const local = "transaction_coordinator_assign"
-	base, _ := name.Partition()
-	return base.NamespaceName() == "pulsar/system" && base.Local == local
 }
