@@ -93,7 +93,8 @@ func (c *Consumer) Plan() []byte {
 }
 
 // SavePlan replaces that state and, with upTo, acknowledges everything up to there, in
-// one durable write. done runs behind it; without done it is written within the store's save interval.
+// one durable write. done runs behind it; without done it is written within the store's
+// save interval.
 func (c *Consumer) SavePlan(plan []byte, upTo *Position, done func(error)) {
 	s := c.sub
 	s.mu.Lock()

@@ -56,6 +56,9 @@ func (b *Broker) Metadata(ctx context.Context, name TopicName, create bool) (int
 // Known tells whether a topic exists, and how many partitions it has. A name beyond the
 // partitions of its topic, or in a namespace that there is not, is an error.
 func (b *Broker) Known(name TopicName) (partitions int, known bool, err error) {
+	if name.isCoordinator() {
+		return 1, true, nil
+	}
 	if n, ok := b.catalog.partitions(name); ok {
 		return n, true, nil
 	}

@@ -94,7 +94,12 @@ func (b *Broker) CreateTopic(ctx context.Context, name TopicName) error {
 }
 
 // Lookup says whether a client may go on with a topic; the topic need not exist.
-func (b *Broker) Lookup(name TopicName) error { return b.namespaceFor(name) }
+func (b *Broker) Lookup(name TopicName) error {
+	if name.isCoordinator() {
+		return nil
+	}
+	return b.namespaceFor(name)
+}
 
 // DeleteNamespace removes a namespace, with all its topics if force. It may wait.
 func (b *Broker) DeleteNamespace(ctx context.Context, ns string, force bool) error {

@@ -133,7 +133,7 @@ func (ts *tails) read(list []Entry, t *Topic, want []Range, maxEntries, maxBytes
 			if e == nil || len(list) == maxEntries || len(list) > 0 && bytes >= int64(maxBytes) {
 				return list, bytes, len(list) > 0
 			}
-			if len(list) == cap(list) && len(list) == 0 {
+			if cap(list) == 0 {
 				list = make([]Entry, 0, max(4, l.expect(want, maxEntries)))
 			}
 			list = append(list, *e)

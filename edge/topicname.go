@@ -136,9 +136,9 @@ func (t TopicName) WithPartition(i int) TopicName {
 	return t
 }
 
-// IsCoordinator knows the topic by which clients find the transaction coordinator, by its
+// isCoordinator knows the topic by which clients find the transaction coordinator, by its
 // partitions: it has one, and exists for lookups alone.
-func (t TopicName) IsCoordinator() bool {
+func (t TopicName) isCoordinator() bool {
 	base, _ := t.Partition()
 	return base.NamespaceName() == "pulsar/system" && base.Local == "transaction_coordinator_assign"
 }

@@ -19,8 +19,8 @@ type txnFacts struct {
 	Aborted string `json:"aborted,omitempty"`
 }
 
-// readable is the last position that readers may reach: the one before the first entry of
-// the first open transaction.
+// readable is the last position that readers may reach: what has arrived, up to the one
+// before the first entry of the first open transaction.
 func (t *Topic) readable(s Spans) Position {
 	t.lastMu.Lock()
 	end := Min(s.End(), t.arrived)

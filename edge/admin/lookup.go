@@ -40,10 +40,15 @@ func (s *Server) lookup(r *http.Request, domain string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !name.IsCoordinator() {
-		if err := s.find(name); err != nil {
-			return nil, err
-		}
+	if err := s.broker.Lookup(name); err != nil {
+		return nil, err
+	}
+	_, known, err := s.broker.Known(name)
+	if err == nil && !known && !s.broker.AutoCreates(name) {
+		err = edge.ErrTopicNotFound
+	}
+	if err != nil {
+		return nil, reworded(err, edge.ErrTopicNotFound, "Topic not found %s", name)
 	}
 	a := s.addresses(r)
 	return lookupData{
@@ -53,18 +58,6 @@ func (s *Server) lookup(r *http.Request, domain string) (any, error) {
 		HTTPURLTLS:   a.httpTLS(),
 		NativeURL:    a.pulsar(),
 	}, nil
-}
-
-// find says why a topic cannot be had.
-func (s *Server) find(name edge.TopicName) error {
-	if err := s.broker.Lookup(name); err != nil {
-		return err
-	}
-	_, known, err := s.broker.Known(name)
-	if err == nil && !known && !s.broker.AutoCreates(name) {
-		err = edge.ErrTopicNotFound
-	}
-	return reworded(err, edge.ErrTopicNotFound, "Topic not found %s", name)
 }
 
 // wholeRange is the one bundle that this broker answers for any topic.

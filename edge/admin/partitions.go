@@ -37,9 +37,6 @@ func (s *Server) listPartitioned(r *http.Request, domain string) (any, error) {
 }
 
 func (s *Server) getPartitions(r *http.Request, name edge.TopicName) (any, error) {
-	if name.IsCoordinator() {
-		return partitionMetadata{Partitions: 1}, nil
-	}
 	n, err := s.broker.Metadata(r.Context(), name, switchOn(r, "checkAllowAutoCreation"))
 	if err != nil {
 		return nil, err

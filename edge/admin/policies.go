@@ -218,7 +218,8 @@ func (s *Server) policiesOf(stored []byte, rules *edge.Policies) (policies, erro
 		SubscriptionDispatch:    s.byCluster(rules.SubscriptionRate),
 		set: set{
 			rules.Retention, rules.TTL, rules.Deduplication, rules.Producers, rules.Consumers,
-			rules.ConsumersPerSubscription, rules.Subscriptions, rules.UnackedPerConsumer, rules.UnackedPerSubscription, rules.Topics, rules.AutoTopics, rules.AutoSubscriptions,
+			rules.ConsumersPerSubscription, rules.Subscriptions, rules.UnackedPerConsumer, rules.UnackedPerSubscription,
+			rules.Topics, rules.AutoTopics, rules.AutoSubscriptions,
 		},
 	}
 	showSchemaPolicies(&p, rules, s.broker.Options().SchemaAutoUpdate)

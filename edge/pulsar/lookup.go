@@ -110,7 +110,7 @@ func (s *session) addresses() (url, urlTLS string) {
 
 func (s *session) lookup(topic string) error {
 	name, err := edge.ParseTopicName(topic)
-	if err != nil || name.IsCoordinator() {
+	if err != nil {
 		return err
 	}
 	return s.srv.broker.Lookup(name)

@@ -45,11 +45,8 @@ func (s *session) findPartitions(ctx context.Context, m *pulsarpb.CommandPartiti
 }
 
 func (s *session) partitionsKnown(name edge.TopicName, err error) (int, bool, error) {
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, false, err
-	case name.IsCoordinator():
-		return 1, true, nil
 	}
 	return s.srv.broker.Known(name)
 }
