@@ -141,9 +141,6 @@ func (h *hand) feed(r Receiver) {
 	if n := len(h.fed); n > 0 && h.fed[n-1] == r {
 		return
 	}
-	if len(h.fed) == maxFed {
-		h.send()
-	}
 	h.fed = append(h.fed, r)
 }
 

@@ -110,7 +110,7 @@ func (s *Subscription) run(h *hand) (more bool) {
 	for n := 0; ; {
 		s.state.Store(dispatchRunning)
 		for s.step() {
-			if n++; n < maxSteps {
+			if n++; n < maxSteps && len(h.fed) < maxFed {
 				continue
 			}
 			n = 0

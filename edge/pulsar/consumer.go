@@ -47,11 +47,11 @@ const (
 // Room says how much may be delivered.
 func (c *consumer) Room() int { return c.s.out.room(c) }
 
-// Deliver queues an entry, which the writer is not told of before Flush.
+// Deliver queues an entry, which is not written before Flush.
 func (c *consumer) Deliver(d edge.Delivery) { c.s.out.deliver(c, d) }
 
-// Flush wakes the writer.
-func (c *consumer) Flush() { c.s.out.poke() }
+// Flush sees to it that what was delivered is written.
+func (c *consumer) Flush() { c.s.pen.dash() }
 
 // ActiveChanged tells the client of a Failover subscription.
 func (c *consumer) ActiveChanged(active bool) {

@@ -15,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"wayside/edge"
 	"wayside/wire"
 	"wayside/wire/pulsarpb"
 )
@@ -33,14 +32,10 @@ func (s *session) handlePong(*pulsarpb.BaseCommand) error { return nil }
 // write is the goroutine that writes the outbox and keeps the connection alive.
 func (s *session) write() {
 	defer s.guard()
-	o := s.srv.opts
-	w := writer{
-		out: s.out, batches: &s.srv.batches,
-		patience: patience{stall: o.StallTimeout, hurry: o.Hurry, giveUp: o.WriteTimeout, resume: s.tls == nil},
-		crowded:  func() bool { return s.srv.broker.Budget().Contended(edge.ShareRead) },
-	}
+	w := s.pen
+	defer w.quit()
 	var due atomic.Bool // one channel for all that wakes it: to wait on several costs half as much as a write
-	tick := time.AfterFunc(o.KeepAlive, func() { due.Store(true); s.out.poke() })
+	tick := time.AfterFunc(s.srv.opts.KeepAlive, func() { due.Store(true); s.out.poke() })
 	defer tick.Stop()
 	var life vital
 	for range s.out.wake {
@@ -52,7 +47,7 @@ func (s *session) write() {
 				s.fail(errMute)
 				return
 			}
-			tick.Reset(o.KeepAlive)
+			tick.Reset(s.srv.opts.KeepAlive)
 		}
 		if err := w.rounds(); err != nil {
 			s.fail(err)

@@ -35,6 +35,7 @@ type session struct {
 	src     source
 	slots   *slots
 	out     *outbox
+	pen     *writer
 	stage   atomic.Int32
 	held    atomic.Bool   // the reader waits for us, not for the client
 	removed chan struct{} // closed when its producers and consumers are out of the core
@@ -77,6 +78,7 @@ func newSession(srv *Server, conn net.Conn) *session {
 	s.tls, _ = conn.(*tls.Conn)
 	s.ctx, s.cancel = context.WithCancelCause(srv.run)
 	s.out = newOutbox(srv, conn, s.slots)
+	s.pen = newWriter(s)
 	s.in = wire.NewReader(&s.src, preLogin)
 	s.in.SetBuffers(srv.readers)
 	return s

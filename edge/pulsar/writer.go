@@ -11,13 +11,20 @@ import (
 	"wayside/edge"
 )
 
-// writer is the goroutine that writes one client's outbox.
+// writer writes one client's outbox: a goroutine of its own, and for little, whoever has
+// handed over deliveries. Who holds the pen writes.
 type writer struct {
 	out      *outbox
 	patience patience
 	crowded  func() bool // whether others wait for the memory that batches hold
 	batches  *sync.Pool
+	guard    func() // deferred: contains a panic
+
+	pen      sync.Mutex
 	deadline time.Time // as set on the connection
+	direct   socket
+	carry    *batch // was begun by who did not wait
+	gone     bool   // nothing is written any more
 }
 
 // patience is how long a client may take nothing.
@@ -39,10 +46,26 @@ var (
 // connection is less than the share.
 const little = 4 << 10
 
+func newWriter(s *session) *writer {
+	o := s.srv.opts
+	w := &writer{
+		out: s.out, batches: &s.srv.batches, guard: s.guard,
+		patience: patience{stall: o.StallTimeout, hurry: o.Hurry, giveUp: o.WriteTimeout, resume: s.tls == nil},
+		crowded:  func() bool { return s.srv.broker.Budget().Contended(edge.ShareRead) },
+	}
+	w.direct.open(s.conn)
+	return w
+}
+
 // rounds writes until nothing waits.
 func (w *writer) rounds() error {
+	w.pen.Lock()
+	defer w.pen.Unlock()
 	for {
-		b, done := w.gather()
+		b, done := w.carry, false
+		if w.carry = nil; b == nil {
+			b, done = w.gather()
+		}
 		if b == nil {
 			if done {
 				return errFinished
@@ -57,6 +80,17 @@ func (w *writer) rounds() error {
 		for _, c := range wake {
 			c.core.Wake()
 		}
+	}
+}
+
+// quit ends the writing. What was begun is let go of.
+func (w *writer) quit() {
+	w.pen.Lock()
+	defer w.pen.Unlock()
+	w.gone = true
+	if b := w.carry; b != nil {
+		w.carry = nil
+		w.settle(b, false)
 	}
 }
 
