@@ -34,6 +34,7 @@ type Broker struct {
 	duplicates atomic.Int64
 	forms      map[TopicName]bool // with a compacted form, or a leftover of one, at the start; not changed
 	shortage   shortage
+	holding    holdRoom
 
 	mu       sync.Mutex
 	known    map[TopicName]struct{} // that exist in the store
@@ -58,6 +59,8 @@ func NewBroker(store Store, o Options) (*Broker, error) {
 		open:     map[TopicName]*slot{},
 		watchers: map[*watcher]struct{}{},
 	}
+	_, publish := b.budget.Usage(SharePublish)
+	b.holding.limit = publish / 4
 	var err error
 	if b.catalog, err = loadCatalog(store, o.Clock); err != nil {
 		stop()
@@ -221,5 +224,13 @@ func (b *Broker) TopicStats(ctx context.Context, name TopicName) (TopicStats, er
 }
 
 // Stopping says that the front ends close next, and then the broker. Consumers that
-// leave from now on have not left by their own will: redelivery counts stay.
-func (b *Broker) Stopping() { b.stopping.Store(true) }
+// leave from now on have not left by their own will: redelivery counts stay. What a
+// publish rate holds back is published, and nothing is held back any more.
+func (b *Broker) Stopping() {
+	if b.stopping.Swap(true) {
+		return
+	}
+	for _, t := range b.openTopics() {
+		t.letHeldGo()
+	}
+}

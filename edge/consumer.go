@@ -64,6 +64,7 @@ type SubscribeOptions struct {
 	Schema        *Schema
 	AnySchema     bool   // takes whatever schema the topic has
 	AutoSubscribe bool   // a missing durable subscription may be made
+	Own           bool   // the broker's: whatever types of subscriptions are enabled
 	Follow        string // reads only what this other subscription has acknowledged
 }
 
@@ -72,6 +73,9 @@ type SubscribeOptions struct {
 // has to be asked for the topic again.
 func (t *Topic) Subscribe(ctx context.Context, o SubscribeOptions, r Receiver, peer Peer) (*Consumer, error) {
 	if err := t.checkSubscribe(ctx, &o); err != nil {
+		return nil, err
+	}
+	if err := t.policies.Load().enables(t.name, &o); err != nil {
 		return nil, err
 	}
 	c := &Consumer{

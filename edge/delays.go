@@ -10,7 +10,7 @@ import (
 
 // takeDue moves delayed entries whose time has come to those that are served first.
 func (d *shared) takeDue(v *view) {
-	for _, p := range d.delayed.Due(v.wall, readEntries) {
+	for _, p := range d.delayed.Due(v.ripe, readEntries) {
 		if !d.s.cursor.Acked(p) {
 			d.requeue(p, d.slots[p])
 		}
@@ -37,7 +37,7 @@ func (d *shared) nextDue(v *view) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	wait := min(max(due-v.wall, 1), longestWait.Milliseconds()) // the wall clock may be set, too
+	wait := min(max(due-v.ripe, 1), longestWait.Milliseconds()) // the wall clock may be set, too
 	return v.now.Add(time.Duration(wait) * time.Millisecond)
 }
 

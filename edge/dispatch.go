@@ -60,7 +60,8 @@ type dispatcher interface {
 // view is what a decision is made on.
 type view struct {
 	now   time.Time
-	wall  int64 // ms since 1970, for delayed entries
+	wall  int64 // ms since 1970
+	ripe  int64 // what is to be delivered at that time may go
 	spans Spans
 	limit Position // the last position that may be read
 	hand  *hand    // who decides, nil for a publisher
@@ -178,6 +179,10 @@ func (s *Subscription) viewLocked(h *hand) view {
 	v := s.boundsLocked()
 	v.hand = h
 	v.now, v.wall = time.Now(), s.topic.broker.opts.Clock().UnixMilli()
+	v.ripe = v.wall
+	if !s.topic.policies.Load().delays() {
+		v.ripe = math.MaxInt64
+	}
 	return v
 }
 

@@ -31,7 +31,8 @@
 //
 // [Catalog] is what exists besides messages. [Policies] are rules of namespaces and topics,
 // one shared value for all topics of the same source (policies.go; what they do stands in
-// backlogquota.go, retention.go, ttl.go, compact.go, pace.go, autocreate.go). The housekeeper
+// backlogquota.go, retention.go, ttl.go, compact.go, pace.go, throttle.go, messagerules.go,
+// autocreate.go). The housekeeper
 // (housekeeper.go) watches the quotas, lets expire, trims (trim.go) and unloads. A [Follower]
 // (watch.go) is told which topics come and go. [Budget] divides the memory limit.
 //

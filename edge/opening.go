@@ -123,6 +123,7 @@ func (b *Broker) fill(name TopicName, s *slot) {
 		delete(b.open, name)
 	} else {
 		s.topic.policies.Store(b.catalog.effective(name)) // here, so that no change of them passes it by
+		s.topic.adoptPublishRate()
 		b.noteLocked(name, true)
 	}
 	close(s.ready)

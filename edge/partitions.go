@@ -174,7 +174,10 @@ func (b *Broker) DeletePartitions(ctx context.Context, base TopicName, force boo
 		}
 	}
 	b.catalog.change.Lock()
-	err := b.catalog.put(ctx, keyParts+base.String(), nil, func() { delete(b.catalog.parts, base) })
+	err := b.forgetPartitionProperties(ctx, base)
+	if err == nil {
+		err = b.catalog.put(ctx, keyParts+base.String(), nil, func() { delete(b.catalog.parts, base) })
+	}
 	b.catalog.change.Unlock()
 	if err != nil {
 		return err

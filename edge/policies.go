@@ -38,6 +38,12 @@ type Policies struct {
 	DispatchRate     *DispatchRate `json:"topicDispatchRate,omitempty"`
 	SubscriptionRate *DispatchRate `json:"subscriptionDispatchRate,omitempty"`
 
+	// SubscriptionTypes are those that consumers may have, by SubKind's names; all if nil.
+	SubscriptionTypes  *[]string        `json:"subscription_types_enabled,omitempty"`
+	MessageSize        *int64           `json:"maxMessageSize,omitempty"`      // bytes of an entry, 0 for none but the broker's; of a topic
+	EncryptionRequired *bool            `json:"encryption_required,omitempty"` // of a namespace
+	DelayedDelivery    *DelayedDelivery `json:"delayed_delivery_policies,omitempty"`
+
 	// Schemas (see SchemaPolicy). The older strategy is a namespace's; both are names.
 	SchemaStrategy           *string `json:"schema_compatibility_strategy,omitempty"`
 	SchemaAutoUpdateStrategy *string `json:"schema_auto_update_compatibility_strategy,omitempty"`
@@ -74,6 +80,24 @@ type Retention struct {
 type PublishRate struct {
 	Messages int64 `json:"publishThrottlingRateInMsg"`
 	Bytes    int64 `json:"publishThrottlingRateInByte"`
+}
+
+// UnmarshalJSON leaves what is not said without a limit.
+func (r *PublishRate) UnmarshalJSON(data []byte) error {
+	type plain PublishRate
+	p := plain{Messages: -1, Bytes: -1}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	*r = PublishRate(p)
+	return nil
+}
+
+// DelayedDelivery says whether messages wait for the time that their publisher wants.
+type DelayedDelivery struct {
+	Tick   int64 `json:"tickTime"` // ms, kept and not used: delays are exact
+	Active bool  `json:"active"`
+	Most   int64 `json:"maxDeliveryDelayInMillis"` // that a publisher may ask for; ≤ 0 is no limit
 }
 
 // DispatchRate bounds what is delivered in a period; ≤ 0 is no limit.
@@ -124,6 +148,8 @@ func (p *Policies) over(wide *Policies) *Policies {
 	m.UnackedPerConsumer = cmp.Or(p.UnackedPerConsumer, wide.UnackedPerConsumer)
 	m.UnackedPerSubscription = cmp.Or(p.UnackedPerSubscription, wide.UnackedPerSubscription)
 	m.PublishRate = cmp.Or(p.PublishRate, wide.PublishRate)
+	m.SubscriptionTypes = cmp.Or(p.SubscriptionTypes, wide.SubscriptionTypes)
+	m.EncryptionRequired, m.DelayedDelivery = wide.EncryptionRequired, cmp.Or(p.DelayedDelivery, wide.DelayedDelivery)
 	m.DispatchRate = cmp.Or(p.DispatchRate, wide.DispatchRate)
 	m.SubscriptionRate = cmp.Or(p.SubscriptionRate, wide.SubscriptionRate)
 	m.SchemaStrategy = cmp.Or(p.SchemaStrategy, wide.SchemaStrategy)
@@ -246,6 +272,8 @@ func (b *Broker) Effective(name TopicName) *Policies { return b.catalog.effectiv
 func (t *Topic) adopt() {
 	t.policies.Store(t.broker.catalog.effective(t.name))
 	t.adoptDeduplication()
+	t.adoptPublishRate()
+	t.adoptEncryption()
 	for _, s := range *t.wakes.Load() {
 		s.adopt()
 		s.wake() // a rate may have gone

@@ -30,6 +30,8 @@ type Producer struct {
 	becoming       bool    // its new topic epoch is being written
 	repeats, mixes quietly // lines about what was dropped, see dropped
 	unborn         bool    // so for the first time: nobody has it yet
+	held           int     // sends of it that are held back, see throttle
+	leaving        bool    // its end waits behind them
 }
 
 // ProducerOptions is what a client asks for (protocol 2.7).
@@ -44,6 +46,8 @@ type ProducerOptions struct {
 	Metadata            map[string]string
 	InitialSubscription string  // durable, made at the earliest message if missing
 	Schema              *Schema // nil without
+	Encrypted           bool    // its messages are, end to end
+	Own                 bool    // the broker's: what policies ask of messages does not bind it
 	Deduplicate         bool    // drops what the name repeats also where the broker does not
 	// PeerKey identifies connection and producer id: a successor with an equal key and
 	// name and a higher Epoch replaces its predecessor.
@@ -99,6 +103,9 @@ func (t *Topic) AddProducer(ctx context.Context, o ProducerOptions, end Producer
 	err := t.openLocked()
 	t.mu.Unlock()
 	if err == nil {
+		err = t.policies.Load().admits(t.name, &o)
+	}
+	if err == nil {
 		err = t.prepareProducer(ctx, p)
 	}
 	if err == nil {
@@ -151,6 +158,9 @@ func (t *Topic) admitProducer(ctx context.Context, p *Producer) error {
 	t.mu.Lock()
 	err := t.openLocked()
 	if err == nil {
+		err = t.policies.Load().admits(t.name, &p.opts) // they may be others by now
+	}
+	if err == nil {
 		err = t.replaceLocked(p)
 	}
 	if err != nil {
@@ -195,11 +205,20 @@ func (t *Topic) replaceLocked(p *Producer) error {
 // Publish hands a message to the ledger and never waits. done runs in line with the
 // answers to all other messages of the topic, on the store's goroutine. After
 // ErrGone, ErrStorage or ErrLedgerFailed nothing is to be answered: the producer is
-// closed, and ProducerEnd.Closed says so.
+// closed, and ProducerEnd.Closed says so. What the topic's publish rate has no room for
+// yet is held back, and the producer's next messages behind it; see Room.
 func (p *Producer) Publish(m Message, done func(Receipt, error)) {
 	t := p.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if h := t.throttle.Load(); h != nil && h.holds(p, m, done) {
+		return
+	}
+	p.publishLocked(m, done)
+}
+
+func (p *Producer) publishLocked(m Message, done func(Receipt, error)) {
+	t := p.topic
 	if err := p.barredLocked(&m); err != nil {
 		m.Grant.Release()
 		t.ledger.Barrier(func(error) { done(Receipt{}, err) })
@@ -258,7 +277,13 @@ func (p *Producer) barredLocked(m *Message) error {
 		return fmt.Errorf("%w: %s", ErrTerminated, t.name)
 	case p.opts.Access != AccessShared && (t.owner != p || p.becoming):
 		return ErrGone
-	case m.Facts.InTxn:
+	}
+	if !p.opts.Own {
+		if err := t.policies.Load().takes(m); err != nil {
+			return err
+		}
+	}
+	if m.Facts.InTxn {
 		return t.barsTxnLocked(m.Facts.Txn)
 	}
 	return nil
@@ -298,103 +323,14 @@ func (p *Producer) repeated(seq *sequence, f *Facts, mixed bool, done func(Recei
 // is released.
 func (p *Producer) Refuse(m Message, err error, done func(Receipt, error)) {
 	m.Grant.Release()
-	p.topic.ledger.Barrier(func(error) { done(Receipt{}, err) })
-}
-
-// failed runs on the store's goroutine after an append that failed: all producers of
-// the topic are closed, so that nothing overtakes what failed, and the ledger may go on.
-func (t *Topic) failed(cause error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.failing {
-		return
-	}
-	t.failing = true
-	t.arrive(Latest) // of what has failed something may be found
-	t.ledger.Recover(func(error) {
-		t.mu.Lock()
-		t.failing = false
-		t.mu.Unlock()
-	})
-	for _, s := range t.sequences {
-		s.fallBack()
-	}
-	all := t.allProducersLocked()
-	t.queue, t.owner = nil, nil
-	t.tellFailureLocked(len(all), cause)
-	for _, p := range all {
-		p.reason = fmt.Errorf("%w: %w", ErrStorage, cause)
-		t.removeProducerLocked(p)
-		if !p.unborn {
-			p.end.Closed(p.reason)
-		}
-	}
-}
-
-// Close ends the producer for its client. done runs behind all its answers.
-func (p *Producer) Close(done func()) {
 	t := p.topic
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.removeProducerLocked(p)
-	if done == nil {
-		done = func() {}
-	}
-	t.ledger.Barrier(func(error) { done() })
-}
-
-// kickLocked closes a producer from our side, behind the answers that it is owed. Whoever
-// is still adding it has the reason as its error.
-func (t *Topic) kickLocked(p *Producer, reason error) {
-	if p.closed {
-		return
-	}
-	p.reason = reason
-	t.removeProducerLocked(p)
-	if !p.unborn {
-		t.ledger.Barrier(func(error) { p.end.Closed(reason) })
-	}
-}
-
-// kickAllLocked closes every producer; none that waits takes a turn.
-func (t *Topic) kickAllLocked(reason error) {
-	all := t.allProducersLocked()
-	t.queue, t.owner = nil, nil
-	for _, p := range all {
-		t.kickLocked(p, reason)
-	}
-}
-
-// removeProducerLocked takes a producer out of the topic and lets the next in the
-// queue become exclusive.
-func (t *Topic) removeProducerLocked(p *Producer) {
-	if p.closed {
-		return
-	}
-	p.closed = true
-	t.used = time.Now()
-	if p.seq != nil {
-		p.seq.let()
-	}
-	if t.producers[p.name] == p {
-		delete(t.producers, p.name)
-	}
-	for i, q := range t.queue {
-		if q == p {
-			t.queue = append(t.queue[:i], t.queue[i+1:]...)
-			break
+	if t.throttle.Load() != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if p.held > 0 && !p.leaving {
+			t.throttle.Load().put(held{p: p, done: done, refusal: err})
+			return
 		}
 	}
-	if t.owner == p {
-		t.owner = nil
-	}
-	t.nextOwnerLocked()
-}
-
-func (t *Topic) allProducersLocked() []*Producer {
-	all := make([]*Producer, 0, len(t.producers)+len(t.queue))
-	for _, p := range t.producers {
-		all = append(all, p)
-	}
-	return append(all, t.queue...)
+	t.ledger.Barrier(func(error) { done(Receipt{}, err) })
 }

@@ -149,7 +149,7 @@ func (d *shared) offer(v *view, p *readPlan, e *Entry, g *Grant) bool {
 	if p.replay && !d.replay.Contains(at) {
 		return true // acknowledged or taken meanwhile
 	}
-	if due := e.Facts.DeliverAt; due > v.wall && !p.replay {
+	if due := e.Facts.DeliverAt; due > v.ripe && !p.replay {
 		p.moved, d.read = true, at.Next()
 		d.delay(at, e.Facts.Slot, due)
 		return true

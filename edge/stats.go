@@ -96,6 +96,7 @@ type TopicStats struct {
 	Transactions, Committed, Aborted             int64 // with entries that are open; that have ended since the load
 	Dropped                                      int64 // messages that nobody could take, of a non-persistent topic
 	DropRate                                     float64
+	RateLimited                                  int64 // how often its publish rate began to hold sends back
 	Compaction                                   CompactionStatus
 	CompactedEntries, CompactedBytes             int64 // of the compacted form, 0 without one; bytes 0 before its first use
 }
@@ -203,6 +204,9 @@ func (t *Topic) Stats() TopicStats {
 	st.Waiting, st.Terminated, st.Epoch, st.Properties = len(t.queue), t.state.Terminated, t.state.Epoch-1, t.state.Properties
 	producers := t.allProducersLocked()
 	subs := *t.wakes.Load()
+	if h := t.throttle.Load(); h != nil {
+		st.RateLimited = h.limited
+	}
 	t.mu.Unlock()
 	for _, p := range producers {
 		st.Publishers = append(st.Publishers, p.stats(now))

@@ -21,6 +21,7 @@ type Topic struct {
 	counts    counters
 	policies  atomic.Pointer[Policies]  // the rules that hold; never nil
 	pace      atomic.Pointer[pace]      // nil until a rate is looked at
+	throttle  atomic.Pointer[throttle]  // nil without a publish rate; set with mu held
 	compacted atomic.Pointer[compacted] // nil without a compacted form
 	txns      atomic.Pointer[topicTxns] // nil without transactions; set with mu held
 

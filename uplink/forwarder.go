@@ -180,7 +180,7 @@ func (a *attachment) join() error {
 	}
 	a.consumer, err = t.Subscribe(f.up.run, edge.SubscribeOptions{
 		Name: f.route.subscription(), Kind: edge.Exclusive, Durable: true, Consumer: "uplink",
-		Initial: edge.InitialEarliest, AutoSubscribe: true, Epoch: -1, Follow: f.route.By,
+		Initial: edge.InitialEarliest, AutoSubscribe: true, Epoch: -1, Follow: f.route.By, Own: true,
 	}, a, self{})
 	return err
 }

@@ -77,7 +77,7 @@ func (p *parker) open(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	p.producer, err = t.AddProducer(ctx, edge.ProducerOptions{Name: name, UserProvided: true, Deduplicate: true}, nobody{}, self{})
+	p.producer, err = t.AddProducer(ctx, edge.ProducerOptions{Name: name, UserProvided: true, Deduplicate: true, Own: true}, nobody{}, self{})
 	return err
 }
 

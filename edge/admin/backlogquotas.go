@@ -87,7 +87,7 @@ func (s *Server) changeQuota(q *http.Request, by func(func(*edge.Policies) error
 	if q.Method == http.MethodDelete {
 		return by(func(p *edge.Policies) error { *field(p) = nil; return nil })
 	}
-	data, err := value(q)
+	data, err := value(q, rule{})
 	if err != nil {
 		return err
 	}

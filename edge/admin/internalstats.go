@@ -69,10 +69,14 @@ func (s *Server) getPartitionedInternalStats(r *http.Request, name edge.TopicNam
 	if err != nil {
 		return nil, err
 	}
+	metadata, err := s.metadataOf(name, n)
+	if err != nil {
+		return nil, err
+	}
 	whole := struct {
 		Metadata   partitionMetadata        `json:"metadata"`
 		Partitions map[string]internalStats `json:"partitions"`
-	}{partitionMetadata{Partitions: n}, map[string]internalStats{}}
+	}{metadata, map[string]internalStats{}}
 	for _, partition := range s.each(name) {
 		stats, err := s.topicStats(r, partition)
 		if err != nil && !gone(err) {

@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 
 	"wayside/edge"
@@ -24,8 +25,18 @@ func (s *Server) partitionRoutes(domain string) {
 // partitionMetadata answers the question how many partitions a topic has, 0 for a plain
 // one.
 type partitionMetadata struct {
-	Partitions int  `json:"partitions"`
-	Deleted    bool `json:"deleted"`
+	Partitions int               `json:"partitions"`
+	Deleted    bool              `json:"deleted"`
+	Properties map[string]string `json:"properties,omitzero"`
+}
+
+func (s *Server) metadataOf(name edge.TopicName, n int) (partitionMetadata, error) {
+	m := partitionMetadata{Partitions: n}
+	var err error
+	if n > 0 {
+		m.Properties, err = s.broker.PartitionProperties(name)
+	}
+	return m, err
 }
 
 func (s *Server) listPartitioned(r *http.Request, domain string) (any, error) {
@@ -41,7 +52,7 @@ func (s *Server) getPartitions(r *http.Request, name edge.TopicName) (any, error
 	if err != nil {
 		return nil, err
 	}
-	return partitionMetadata{Partitions: n}, nil
+	return s.metadataOf(name, n)
 }
 
 // partitionCount is a body with a number of partitions in either form.
@@ -76,12 +87,13 @@ func (s *Server) createPartitions(r *http.Request, name edge.TopicName) (any, er
 		return nil, refuse(http.StatusPreconditionFailed, "Partitioned Topic Name should not contain '-partition-'")
 	case count.n <= 0:
 		return nil, refuse(http.StatusNotAcceptable, "Number of partitions should be more than 0")
-	case len(count.properties) > 0:
-		return nil, refuse(http.StatusPreconditionFailed, "Properties of a partitioned topic cannot be kept by this broker")
 	}
 	err := s.broker.CreatePartitions(r.Context(), name, int(count.n))
 	if errors.Is(err, edge.ErrBadRequest) {
 		return nil, refuse(http.StatusNotAcceptable, "Number of partitions %d is too large", count.n)
+	}
+	if err == nil && len(count.properties) > 0 {
+		err = s.broker.ChangePartitionProperties(r.Context(), name, func(have map[string]string) { maps.Copy(have, count.properties) })
 	}
 	return nil, reworded(err, edge.ErrExists, "This topic already exists")
 }

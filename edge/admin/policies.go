@@ -33,7 +33,7 @@ type policies struct {
 	SubscriptionDispatch    map[string]any    `json:"subscriptionDispatchRate"`
 	ReplicatorDispatchRate  struct{}          `json:"replicatorDispatchRate"`
 	ClusterSubscribeRate    struct{}          `json:"clusterSubscribeRate"`
-	PublishMaxMessageRate   struct{}          `json:"publishMaxMessageRate"`
+	PublishMaxMessageRate   map[string]any    `json:"publishMaxMessageRate"`
 	LatencyStatsSampleRate  struct{}          `json:"latency_stats_sample_rate"`
 	Deleted                 bool              `json:"deleted"`
 	EncryptionRequired      bool              `json:"encryption_required"`
@@ -61,6 +61,7 @@ type set struct {
 	Subscriptions            *int64                  `json:"max_subscriptions_per_topic,omitempty"`
 	UnackedPerConsumer       *int64                  `json:"max_unacked_messages_per_consumer,omitempty"`
 	UnackedPerSubscription   *int64                  `json:"max_unacked_messages_per_subscription,omitempty"`
+	DelayedDelivery          *edge.DelayedDelivery   `json:"delayed_delivery_policies,omitempty"`
 	Topics                   *int64                  `json:"max_topics_per_namespace,omitempty"`
 	AutoTopics               *edge.AutoTopics        `json:"autoTopicCreationOverride,omitempty"`
 	AutoSubscriptions        *edge.AutoSubscriptions `json:"autoSubscriptionCreationOverride,omitempty"`
@@ -98,13 +99,12 @@ var keptNames = []string{"auth_policies", "replication_clusters", "bundles", "pr
 var enforced = []string{
 	"allowed_clusters", "antiAffinityGroup",
 	"clusterDispatchRate", "clusterSubscribeRate",
-	"deduplicationSnapshotIntervalSeconds", "delayed_delivery_policies",
-	"dispatcherPauseOnAckStatePersistentEnabled", "encryption_required", "entryFilters",
+	"deduplicationSnapshotIntervalSeconds",
+	"dispatcherPauseOnAckStatePersistentEnabled", "entryFilters",
 	"inactive_topic_policies",
-	"max_unacked_messages_per_consumer", "max_unacked_messages_per_subscription",
 	"migrated", "offload_deletion_lag_ms", "offload_policies", "offload_threshold",
-	"offload_threshold_in_seconds", "persistence", "publishMaxMessageRate", "replicatorDispatchRate",
-	"resource_group_name", "subscription_auth_mode", "subscription_expiration_time_minutes", "subscription_types_enabled",
+	"offload_threshold_in_seconds", "persistence", "replicatorDispatchRate",
+	"resource_group_name", "subscription_auth_mode", "subscription_expiration_time_minutes",
 }
 
 // defaults are words that clients send for members that they leave at their defaults.
@@ -146,10 +146,10 @@ func (s *Server) rulesIn(members map[string]json.RawMessage, rules *edge.Policie
 			}
 			data = each[s.opts.Cluster]
 		}
-		if data == nil || string(data) == "null" || atMostZero(data) {
+		if data == nil || string(data) == "null" || string(data) == "false" && r.lasting || atMostZero(data) {
 			continue
 		}
-		if err := r.set(rules, data); err != nil {
+		if err := r.change(rules, data); err != nil {
 			return err
 		}
 	}
@@ -211,16 +211,21 @@ func (s *Server) policiesOf(stored []byte, rules *edge.Policies) (policies, erro
 		SubscriptionAuthMode:    "None",
 		OffloadThreshold:        -1,
 		OffloadThresholdSeconds: -1,
+		EncryptionRequired:      rules.EncryptionRequired != nil && *rules.EncryptionRequired,
 		SubscriptionTypes:       []string{},
 		Properties:              k.Properties,
 		BacklogQuota:            quotas(rules),
-		TopicDispatchRate:       s.byCluster(rules.DispatchRate),
-		SubscriptionDispatch:    s.byCluster(rules.SubscriptionRate),
+		TopicDispatchRate:       byCluster(s, rules.DispatchRate),
+		SubscriptionDispatch:    byCluster(s, rules.SubscriptionRate),
+		PublishMaxMessageRate:   byCluster(s, rules.PublishRate),
 		set: set{
 			rules.Retention, rules.TTL, rules.Deduplication, rules.Producers, rules.Consumers,
 			rules.ConsumersPerSubscription, rules.Subscriptions, rules.UnackedPerConsumer, rules.UnackedPerSubscription,
-			rules.Topics, rules.AutoTopics, rules.AutoSubscriptions,
+			rules.DelayedDelivery, rules.Topics, rules.AutoTopics, rules.AutoSubscriptions,
 		},
+	}
+	if rules.SubscriptionTypes != nil {
+		p.SubscriptionTypes = *rules.SubscriptionTypes
 	}
 	showSchemaPolicies(&p, rules, s.broker.Options().SchemaAutoUpdate)
 	if p.Properties == nil {
@@ -240,7 +245,7 @@ func (s *Server) policiesOf(stored []byte, rules *edge.Policies) (policies, erro
 }
 
 // byCluster is an object with a rate for the one cluster, if there is one.
-func (s *Server) byCluster(r *edge.DispatchRate) map[string]any {
+func byCluster[T any](s *Server, r *T) map[string]any {
 	if r == nil {
 		return map[string]any{}
 	}

@@ -11,7 +11,7 @@ import (
 
 // propertyRoutes: what administrators note with a topic (protocol 5.2, captures
 // curl-topics). PUT adds to what is there, DELETE removes one key. A partitioned topic
-// has none of its own here.
+// has some of its own, which its partitions do not share.
 func (s *Server) propertyRoutes(domain string) {
 	s.handleTopic(domain, "GET", "/properties", s.getProperties)
 	s.handleTopic(domain, "PUT", "/properties", s.putProperties)
@@ -50,7 +50,11 @@ func propertiesIn(r *http.Request) (map[string]string, error) {
 
 func (s *Server) getProperties(r *http.Request, name edge.TopicName) (any, error) {
 	if _, ok := s.broker.Partitions(name); ok {
-		return map[string]string{}, nil
+		properties, err := s.broker.PartitionProperties(name)
+		if properties == nil && err == nil {
+			return empty{}, nil
+		}
+		return properties, err
 	}
 	var properties map[string]string
 	err := s.withTopic(r.Context(), name, func(t *edge.Topic) error {
@@ -75,7 +79,7 @@ func (s *Server) deleteProperty(r *http.Request, name edge.TopicName) (any, erro
 
 func (s *Server) changeProperties(r *http.Request, name edge.TopicName, change func(map[string]string)) error {
 	if _, ok := s.broker.Partitions(name); ok {
-		return refuse(http.StatusPreconditionFailed, "Properties of a partitioned topic cannot be kept by this broker")
+		return s.broker.ChangePartitionProperties(r.Context(), name, change)
 	}
 	return s.withTopic(r.Context(), name, func(t *edge.Topic) error {
 		return t.ChangeProperties(r.Context(), change)

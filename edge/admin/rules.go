@@ -22,7 +22,10 @@ type rule struct {
 	get              func(*edge.Policies) any
 	set              func(*edge.Policies, []byte) error
 	unset            func(*edge.Policies)
-	usual            any // what holds where nothing is set, nil for nothing to tell
+	usual            any  // what holds where nothing is set, nil for nothing to tell
+	blank            any  // what GET answers for an unset one, nil for no body
+	bodiless         bool // set without a body it is unset
+	lasting          bool // of a namespace it cannot be deleted
 }
 
 // ruleOf makes a rule of one field. check says why a value is refused.
@@ -62,6 +65,24 @@ func (r rule) or(usual any) rule {
 	return r
 }
 
+// showing changes what GET answers where nothing is set.
+func (r rule) showing(blank any) rule {
+	r.blank = blank
+	return r
+}
+
+// orNothing says that setting nothing unsets it.
+func (r rule) orNothing() rule {
+	r.bodiless = true
+	return r
+}
+
+// forGood says that a namespace's is changed and never deleted.
+func (r rule) forGood() rule {
+	r.lasting = true
+	return r
+}
+
 // putOnNamespaces says that it is set for namespaces by PUT.
 func (r rule) putOnNamespaces() rule {
 	r.namespaceVerb = http.MethodPut
@@ -87,80 +108,6 @@ func atMost(namespace, topic, member string, field func(*edge.Policies) **int64)
 	}, 0)
 }
 
-// rules are those that this broker obeys.
-func (s *Server) rules() []rule {
-	return []rule{
-		ruleOf("retention", "retention", "retention_policies", func(p *edge.Policies) **edge.Retention { return &p.Retention }, retention, edge.Retention{}),
-		ruleOf("messageTTL", "messageTTL", "message_ttl_in_seconds", func(p *edge.Policies) **int64 { return &p.TTL }, timeToLive, 0),
-		ruleOf("compactionThreshold", "compactionThreshold", "compaction_threshold", func(p *edge.Policies) **int64 { return &p.CompactionThreshold }, compactionThreshold, 0).putOnNamespaces(),
-		ruleOf("deduplication", "deduplicationEnabled", "deduplicationEnabled", func(p *edge.Policies) **bool { return &p.Deduplication }, anything, s.broker.Options().Deduplication),
-		atMost("maxProducersPerTopic", "maxProducers", "max_producers_per_topic", func(p *edge.Policies) **int64 { return &p.Producers }),
-		atMost("maxConsumersPerTopic", "maxConsumers", "max_consumers_per_topic", func(p *edge.Policies) **int64 { return &p.Consumers }),
-		atMost("maxConsumersPerSubscription", "maxConsumersPerSubscription", "max_consumers_per_subscription",
-			func(p *edge.Policies) **int64 { return &p.ConsumersPerSubscription }).answering(http.StatusNoContent),
-		atMost("maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic", "max_subscriptions_per_topic",
-			func(p *edge.Policies) **int64 { return &p.Subscriptions }).answering(http.StatusNoContent),
-		atMost("maxUnackedMessagesPerConsumer", "maxUnackedMessagesOnConsumer", "max_unacked_messages_per_consumer",
-			func(p *edge.Policies) **int64 { return &p.UnackedPerConsumer }).or(s.broker.Options().UnackedPerConsumer),
-		atMost("maxUnackedMessagesPerSubscription", "maxUnackedMessagesOnSubscription", "max_unacked_messages_per_subscription",
-			func(p *edge.Policies) **int64 { return &p.UnackedPerSubscription }).or(s.broker.Options().UnackedPerSubscription),
-		atMost("maxTopicsPerNamespace", "", "max_topics_per_namespace", func(p *edge.Policies) **int64 { return &p.Topics }),
-		ruleOf("dispatchRate", "dispatchRate", "topicDispatchRate", func(p *edge.Policies) **edge.DispatchRate { return &p.DispatchRate }, dispatchRate, edge.DispatchRate{Period: 1}).byClusters(),
-		ruleOf("subscriptionDispatchRate", "subscriptionDispatchRate", "subscriptionDispatchRate",
-			func(p *edge.Policies) **edge.DispatchRate { return &p.SubscriptionRate }, dispatchRate, edge.DispatchRate{Period: 1}).byClusters(),
-		ruleOf("autoTopicCreation", "", "autoTopicCreationOverride", func(p *edge.Policies) **edge.AutoTopics { return &p.AutoTopics }, autoTopics, nil),
-		ruleOf("autoSubscriptionCreation", "", "autoSubscriptionCreationOverride", func(p *edge.Policies) **edge.AutoSubscriptions { return &p.AutoSubscriptions }, anything, nil),
-	}
-}
-
-func retention(r *edge.Retention) error {
-	switch {
-	case r.Minutes < -1 || r.MiB < -1:
-		return refuse(http.StatusBadRequest, "Invalid retention policy: time limit and size limit must be >= -1")
-	case (r.Minutes == 0) != (r.MiB == 0):
-		return refuse(http.StatusBadRequest, "Invalid retention policy: to keep nothing both limits have to be 0, and -1 is no limit")
-	}
-	return nil
-}
-
-func compactionThreshold(bytes *int64) error {
-	if *bytes < 0 {
-		return refuse(http.StatusPreconditionFailed, "Invalid value for compactionThreshold")
-	}
-	return nil
-}
-
-func timeToLive(seconds *int64) error {
-	if *seconds < 0 {
-		return refuse(http.StatusPreconditionFailed, "Invalid value for message TTL, message TTL must >= 0")
-	}
-	return nil
-}
-
-func dispatchRate(r *edge.DispatchRate) error {
-	r.Period = max(r.Period, 1)
-	if r.Relative {
-		return refuse(http.StatusPreconditionFailed, "A dispatch rate relative to the publish rate is not known to this broker")
-	}
-	return nil
-}
-
-// maxAutoPartitions is the reference's own bound.
-const maxAutoPartitions = 1024
-
-func autoTopics(a *edge.AutoTopics) error {
-	const invalid = "Invalid configuration for autoTopicCreationOverride. the detail is "
-	switch {
-	case a.Type != "" && a.Type != edge.AutoPartitioned && a.Type != edge.AutoPlain:
-		return refuse(http.StatusPreconditionFailed, invalid+"Unknown topic type [%s]", a.Type)
-	case a.Type == edge.AutoPartitioned && a.Partitions == 0:
-		return refuse(http.StatusPreconditionFailed, invalid+"[defaultNumPartitions] cannot be null when the type is partitioned.")
-	case a.Partitions < 0 || a.Partitions > maxAutoPartitions:
-		return refuse(http.StatusPreconditionFailed, invalid+"[defaultNumPartitions] has to be from 1 to %d", maxAutoPartitions)
-	}
-	return nil
-}
-
 // ruleRoutes: all of them, the quotas, which have a shape of their own, and plain
 // refusals for those that this broker does not obey.
 func (s *Server) ruleRoutes() {
@@ -169,7 +116,9 @@ func (s *Server) ruleRoutes() {
 		if r.namespace != "" {
 			s.handle("GET"+ns+r.namespace, func(q *http.Request) (any, error) { return s.getRule(q, r) })
 			s.handle(r.namespaceVerb+ns+r.namespace, func(q *http.Request) (any, error) { return s.setNamespaceRule(q, r) })
-			s.handle("DELETE"+ns+r.namespace, func(q *http.Request) (any, error) { return s.dropNamespaceRule(q, r) })
+			if !r.lasting {
+				s.handle("DELETE"+ns+r.namespace, func(q *http.Request) (any, error) { return s.dropNamespaceRule(q, r) })
+			}
 		}
 		if r.topic != "" {
 			for _, domain := range []string{edge.Persistent, edge.NonPersistent} {
@@ -187,12 +136,12 @@ func (s *Server) ruleRoutes() {
 
 // disobeyed are Pulsar's policies that are refused.
 var disobeyed = []string{
-	"antiAffinity", "deduplicationSnapshotInterval", "delayedDelivery",
-	"dispatcherPauseOnAckStatePersistent", "encryptionRequired", "entryFilters", "inactiveTopicPolicies",
-	"maxMessageSize", "offloadDeletionLagMs", "offloadPolicies",
-	"offloadThreshold", "offloadThresholdInSeconds", "persistence", "publishRate", "replication",
+	"antiAffinity", "deduplicationSnapshotInterval",
+	"dispatcherPauseOnAckStatePersistent", "entryFilters", "inactiveTopicPolicies",
+	"offloadDeletionLagMs", "offloadPolicies",
+	"offloadThreshold", "offloadThresholdInSeconds", "persistence", "replication",
 	"replicatorDispatchRate", "resourcegroup", "subscribeRate", "subscriptionAuthMode",
-	"subscriptionExpirationTime", "subscriptionTypesEnabled",
+	"subscriptionExpirationTime",
 }
 
 func (s *Server) disobey(r *http.Request) (any, error) {
@@ -200,12 +149,16 @@ func (s *Server) disobey(r *http.Request) (any, error) {
 	return nil, refuse(http.StatusNotImplemented, "Policy %s cannot be enforced by this broker, so it is not kept", word)
 }
 
-// value reads the body of a request that sets something. Numbers may come as strings.
-func value(r *http.Request) ([]byte, error) {
+// value reads the body of a request that sets something, nil if nothing is to be set.
+// Numbers may come as strings.
+func value(q *http.Request, r rule) ([]byte, error) {
 	var raw any
-	present, err := body(r, &raw)
+	present, err := body(q, &raw)
 	if err != nil {
 		return nil, err
+	}
+	if !present && r.bodiless {
+		return nil, nil
 	}
 	if !present {
 		return nil, refuse(http.StatusBadRequest, "The request entity cannot be empty.")
@@ -240,7 +193,10 @@ func (s *Server) getRule(q *http.Request, r rule) (any, error) {
 	if v := r.get(s.broker.Catalog().Policies(ns)); v != nil {
 		return v, nil
 	}
-	if r.topic == "" && r.usual != nil {
+	switch {
+	case r.blank != nil:
+		return r.blank, nil
+	case r.topic == "" && r.usual != nil:
 		return r.usual, nil
 	}
 	return empty{}, nil
@@ -251,11 +207,20 @@ func (s *Server) setNamespaceRule(q *http.Request, r rule) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := value(q)
+	data, err := value(q, r)
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.changeRules(q, ns, func(p *edge.Policies) error { return r.set(p, data) })
+	return nil, s.changeRules(q, ns, func(p *edge.Policies) error { return r.change(p, data) })
+}
+
+// change sets it, or unsets it without data.
+func (r rule) change(p *edge.Policies, data []byte) error {
+	if data == nil || string(data) == "[]" { // an empty list says nothing
+		r.unset(p)
+		return nil
+	}
+	return r.set(p, data)
 }
 
 func (s *Server) dropNamespaceRule(q *http.Request, r rule) (any, error) {
@@ -291,7 +256,7 @@ func (s *Server) topicRule(domain string, r rule) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.changeTopicRule(q, name, func(p *edge.Policies) error { return r.set(p, data) })
+		return nil, s.changeTopicRule(q, name, func(p *edge.Policies) error { return r.change(p, data) })
 	})
 	s.handleTopic(domain, "DELETE", "/"+r.topic, func(q *http.Request, name edge.TopicName) (any, error) {
 		return nil, s.changeTopicRule(q, name, func(p *edge.Policies) error { r.unset(p); return nil })
@@ -306,7 +271,7 @@ func topicValue(q *http.Request, r rule) ([]byte, error) {
 		}
 		return []byte(text), nil
 	}
-	return value(q)
+	return value(q, r)
 }
 
 // ruled is the base name of a topic that exists and may have rules of its own.
@@ -338,6 +303,8 @@ func (s *Server) getTopicRule(q *http.Request, name edge.TopicName, r rule) (any
 		return v, nil
 	case switchOn(q, "applied") && r.usual != nil:
 		return r.usual, nil
+	case r.blank != nil:
+		return r.blank, nil
 	case r.bare == http.StatusNoContent:
 		return nil, nil
 	}

@@ -72,7 +72,11 @@ func (s *Server) getPartitionedStats(r *http.Request, name edge.TopicName) (any,
 	}
 	options := statsOptionsOf(r)
 	sum := statsOf(edge.TopicStats{Epoch: -1, QuotaSize: -1, QuotaTime: -1}, options)
-	whole := partitionedStats{Metadata: partitionMetadata{Partitions: n}, Partitions: map[string]topicStats{}}
+	metadata, err := s.metadataOf(name, n)
+	if err != nil {
+		return nil, err
+	}
+	whole := partitionedStats{Metadata: metadata, Partitions: map[string]topicStats{}}
 	for _, partition := range s.each(name) {
 		stats, err := s.topicStats(r, partition)
 		if gone(err) {
@@ -125,6 +129,7 @@ func statsOf(t edge.TopicStats, o statsOptions) topicStats {
 		Compaction:    compactionOf(t.Compaction),
 		Publishers:    []publisherStats{},
 		WaitingOwners: t.Waiting,
+		RateLimited:   t.RateLimited,
 		TxnOngoing:    t.Transactions, TxnCommitted: t.Committed, TxnAborted: t.Aborted,
 		Subscriptions: make(map[string]subscriptionStats, len(t.Subscriptions)),
 	}

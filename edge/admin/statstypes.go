@@ -20,10 +20,10 @@ type topicStats struct {
 	ChunkPublished      bool                         `json:"msgChunkPublished"` // always
 	StorageSize         int64                        `json:"storageSize"`
 	BacklogSize         int64                        `json:"backlogSize"`
-	QuotaSize           int64                        `json:"backlogQuotaLimitSize"`            // −1 for none
-	QuotaTime           int64                        `json:"backlogQuotaLimitTime"`            // seconds, −1 for none
-	OldestAge           int64                        `json:"oldestBacklogMessageAgeSeconds"`   // always: −1, unknown
-	RateLimited         int64                        `json:"publishRateLimitedTimes"`          // always
+	QuotaSize           int64                        `json:"backlogQuotaLimitSize"`          // −1 for none
+	QuotaTime           int64                        `json:"backlogQuotaLimitTime"`          // seconds, −1 for none
+	OldestAge           int64                        `json:"oldestBacklogMessageAgeSeconds"` // always: −1, unknown
+	RateLimited         int64                        `json:"publishRateLimitedTimes"`
 	EarliestTime        int64                        `json:"earliestMsgPublishTimeInBacklogs"` // always
 	OffloadedSize       int64                        `json:"offloadedStorageSize"`             // always
 	OffloadLedger       int64                        `json:"lastOffloadLedgerId"`              // always
@@ -189,6 +189,7 @@ func (t *topicStats) add(o *topicStats) {
 	t.BacklogSize += o.BacklogSize
 	t.Publishers = addPublishers(t.Publishers, o.Publishers)
 	t.WaitingOwners += o.WaitingOwners
+	t.RateLimited += o.RateLimited
 	t.HoleRanges += o.HoleRanges
 	for name, sub := range o.Subscriptions {
 		sum, ok := t.Subscriptions[name]

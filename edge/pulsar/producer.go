@@ -94,6 +94,7 @@ func (s *session) producerOptions(m *pulsarpb.CommandProducer) (edge.TopicName, 
 		Epoch:               int64(m.GetEpoch()),
 		Access:              edge.AccessMode(m.GetProducerAccessMode()),
 		InitialSubscription: m.GetInitialSubscriptionName(),
+		Encrypted:           m.GetEncrypted(),
 		PeerKey:             producerKey{s, m.GetProducerId()},
 	}
 	if m.TopicEpoch != nil && o.Access != edge.AccessShared { // the Go client sends it with shared ones too
@@ -243,7 +244,7 @@ func (p *producer) leave() {
 		p.cancel()
 		return
 	}
-	if p.forget(ready) {
+	if p.forget(ready) || p.forget(closing) { // whose end may wait behind what a rate holds back
 		p.core.Close(nil)
 	}
 }

@@ -11,11 +11,14 @@ package pulsar
 // 2.8). A SEND to an id that never was, or that its client has closed, closes the
 // connection.
 //
-// Deviations: metadata that is not protobuf, and a batch that claims more messages than
-// it can hold, are refused with MetadataError, where the reference stores them. An entry
-// that fits the frame of its SEND and would not fit that of a MESSAGE is refused with
-// NotAllowedError, where the reference stores it and loses every consumer by it (protocol
-// 4, number 18). In a transaction that is not open, or in which the topic takes no part, it
+// What a publish rate holds back is answered later, in line, and all else that comes on
+// the connection is handled meanwhile; only beyond the bounds it is not read from.
+//
+// Deviations: above a publish rate the reference does not read from the connection at all.
+// Metadata that is not protobuf, and a batch that claims more messages than it can hold,
+// are refused with MetadataError, where the reference stores them. An entry that fits the
+// frame of its SEND and would not fit that of a MESSAGE is refused with NotAllowedError,
+// where the reference stores it and loses every consumer by it (protocol 4, number 18). In a transaction that is not open, or in which the topic takes no part, it
 // is NotAllowedError: the reference stores it, and the topic stands still for ever behind
 // it.
 
@@ -43,6 +46,9 @@ func (s *session) handleSend(h wire.Header) error {
 	if err != nil || p == nil {
 		return err // the reader skips the entry
 	}
+	if err := s.takeRoomOf(p); err != nil {
+		return err
+	}
 	if err := s.takeSlot(); err != nil {
 		return err
 	}
@@ -59,6 +65,15 @@ func (s *session) handleSend(h wire.Header) error {
 	m.Facts.Producer = p.core.Name()
 	p.core.Publish(m, done)
 	return nil
+}
+
+// takeRoomOf waits, without reading, while the topic's rate holds sends back and they take
+// all the memory that they may.
+func (s *session) takeRoomOf(p *producer) error {
+	if p.core.TryRoom() {
+		return nil
+	}
+	return s.wait(func() error { return p.core.Room(s.ctx) })
 }
 
 // entry reads the entry of a SEND. On an error the session's end gives the loan back.

@@ -159,6 +159,7 @@ func (s *Server) Sessions() int {
 // answered and written, connections are closed. When ctx ends first the rest is cut.
 // It returns when all goroutines have ended, with ctx's error if they were cut.
 func (s *Server) Close(ctx context.Context) error {
+	s.broker.Stopping()
 	s.mu.Lock()
 	s.closing = true
 	for l := range s.listeners {

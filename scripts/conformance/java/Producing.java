@@ -17,6 +17,9 @@ class Producing extends Broker {
         checks.put("encrypted messages, single, in batches and in chunks, are read by who has the key", this::encrypted);
         checks.put("delayed messages: none early, the others are not held up", this::delayed);
         checks.put("a producer makes the subscription that it names", this::initialSubscription);
+        checks.put("a producer above the publish rate is held back, in order and without an error", this::throttled);
+        checks.put("where encryption is required who does not encrypt is refused", this::encryptionRequired);
+        checks.put("types of subscriptions that are not enabled are refused, others are not", this::typesEnabled);
         checks.put("topics are made with partitions, or not at all, as the namespace says", this::autoCreation);
     }
 
@@ -152,6 +155,61 @@ class Producing extends Broker {
         }
         same("not held up", "at once", text(got.get(0)));
         same("all", List.of("after 1000", "after 1200", "after 1400", "at once"), sorted(texts(got)));
+    }
+
+    static String rate(int messages) { return "{\"publishThrottlingRateInMsg\":" + messages + ",\"publishThrottlingRateInByte\":-1}"; }
+
+    /** Sends all at once, and says how many seconds it took until the last receipt came. */
+    static double seconds(Producer<byte[]> p, List<String> texts) throws Exception {
+        long begin = System.nanoTime();
+        List<CompletableFuture<MessageId>> sends = new ArrayList<>();
+        for (String text : texts) sends.add(p.sendAsync(text.getBytes()));
+        for (CompletableFuture<MessageId> f : sends) f.get(30, TimeUnit.SECONDS);
+        return (System.nanoTime() - begin) / 1e9;
+    }
+
+    void throttled(String topic) throws Exception {
+        String t = namespace(topic, "publishRate", rate(20)) + "t";
+        PulsarClient own = connect(); // a real Pulsar does not read from this connection meanwhile
+        Consumer<byte[]> c = consumer(t, SubscriptionType.Exclusive).subscribe();
+        Producer<byte[]> p = own.newProducer().topic(t).enableBatching(false).create();
+        double took = seconds(p, numbered("m", 0, 80));
+        same("80 at 20 a second took " + took + " s, more than 2.6 and less than 4.5", true, took > 2.6 && took < 4.5);
+        CompletableFuture<Double> rest = CompletableFuture.supplyAsync(() -> {
+            try {
+                return seconds(p, numbered("n", 0, 150));
+            } catch (Exception e) {
+                throw new Unexpected("the second part: " + e);
+            }
+        });
+        Thread.sleep(500);
+        same("no rate", 204, ask("POST", "/admin/v2/namespaces/public/" + topic + "/publishRate", rate(0)));
+        took = rest.get(30, TimeUnit.SECONDS);
+        same("150 took " + took + " s when the rate was gone, less than 5", true, took < 5);
+        List<String> want = new ArrayList<>(numbered("m", 0, 80));
+        want.addAll(numbered("n", 0, 150));
+        same("what came", want, texts(take(c, 230, true)));
+        own.close();
+    }
+
+    void encryptionRequired(String topic) throws Exception {
+        String t = namespace(topic, "encryptionRequired", "true") + "t";
+        Keys keys = new Keys();
+        try (PulsarClient hasty = PulsarClient.builder().serviceUrl(url).operationTimeout(2, TimeUnit.SECONDS).build()) { // it tries again until then
+            refused("a producer", PulsarClientException.class, () -> hasty.newProducer().topic(t).create());
+        }
+        try (Producer<byte[]> p = producer(t).cryptoKeyReader(keys).addEncryptionKey("k").create()) { p.send("secret".getBytes()); }
+        same("what came", List.of("secret"), texts(take(consumer(t, SubscriptionType.Exclusive).cryptoKeyReader(keys).subscribe(), 1, true)));
+    }
+
+    void typesEnabled(String topic) throws Exception {
+        // Where Exclusive ones are not enabled a real Pulsar cannot read its own topics, and loses this one by that.
+        String t = namespace(topic, "subscriptionTypesEnabled", "[\"Exclusive\",\"Failover\"]") + "t";
+        for (SubscriptionType type : List.of(SubscriptionType.Shared, SubscriptionType.Key_Shared)) {
+            refused(type.name(), PulsarClientException.NotAllowedException.class, () -> consumer(t, type).subscribe());
+        }
+        publish(t, List.of("m"));
+        same("what came", List.of("m"), texts(take(consumer(t, SubscriptionType.Failover).subscribe(), 1, true)));
     }
 
     void initialSubscription(String topic) throws Exception {

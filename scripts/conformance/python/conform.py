@@ -16,6 +16,7 @@ import urllib.request
 
 import babel
 import deeper
+import policies
 import pulsar
 import schemas
 import topics
@@ -408,6 +409,7 @@ schemas.add(check, sys.modules[__name__])
 babel.add(check, sys.modules[__name__])
 BESIDE = []
 deeper.add(lambda name: lambda body: BESIDE.append((name, body)), sys.modules[__name__])
+policies.add(lambda name: lambda body: BESIDE.append((name, body)), sys.modules[__name__])
 
 
 def run(broker, name, body):
