@@ -163,6 +163,10 @@ func TestTrap18NoFrameIsTooLong(t *testing.T) {
 		for _, less := range []int{0, 64, 200, 4 << 10, 10 << 10} {
 			c.sendEntry(&pulsarpb.CommandSend{ProducerId: num(1), SequenceId: num(0)}, batch(n, room-less))
 			got := c.receive()
+			early := got.GetMessage() != nil // there were permits left, and it came before its receipt
+			if early {
+				got = c.receive()
+			}
 			if got.GetSendReceipt() == nil {
 				if got.GetSendError().GetError() != pulsarpb.ServerError_NotAllowedError {
 					t.Fatalf("%v", got)
@@ -172,7 +176,9 @@ func TestTrap18NoFrameIsTooLong(t *testing.T) {
 			stored = true
 			at := id(int64(got.GetSendReceipt().GetMessageId().GetLedgerId()), int64(got.GetSendReceipt().GetMessageId().GetEntryId()))
 			c.say(flowCmd(1<<63, uint32(n)))
-			c.receive()
+			if !early {
+				c.receive()
+			}
 			for range (n + 63) / 64 { // all but the last of each word
 				at.AckSet = append(at.AckSet, -1<<63)
 			}
