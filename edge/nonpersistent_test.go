@@ -67,6 +67,9 @@ func TestOnANonPersistentTopicNothingComesBack(t *testing.T) {
 	if got := in.bodies(); !slices.Equal(got, []string{"a", "b", "c"}) || in.reason() != nil {
 		t.Errorf("%q came, closed for %v", got, in.reason())
 	}
+	if topic.Stats().Subscriptions["s"].Durable {
+		t.Error("the subscription is called durable")
+	}
 	if st := c.Stats(); st.Permits != 7 || st.Unacked != 0 {
 		t.Errorf("%d permits and %d unacknowledged", st.Permits, st.Unacked)
 	}

@@ -233,7 +233,7 @@ func (s *Subscription) stats(now time.Time, spans Spans) SubscriptionStats {
 	defer s.mu.Unlock()
 	r := s.counts.rates(now)
 	st := SubscriptionStats{
-		Kind: s.kind, Typed: s.typed, Durable: s.durable,
+		Kind: s.kind, Typed: s.typed, Durable: s.durable && s.topic.name.IsPersistent(),
 		Backlog: s.cursor.Backlog(spans), BacklogBytes: s.cursor.BacklogBytes(spans),
 		MsgOut: s.counts.msgOut.Load(), BytesOut: s.counts.bytesOut.Load(), Redelivered: s.redelivers.Load(),
 		RateOut: r[2], ThroughputOut: r[3], MarkDelete: s.cursor.MarkDelete(), Holes: s.cursor.Holes(),

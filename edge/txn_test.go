@@ -165,6 +165,27 @@ func TestAcksOfAnAbort(t *testing.T) {
 	}
 }
 
+// A cumulative one that is aborted brings nothing back until the consumer asks.
+func TestCumulativeAbortIsSilent(t *testing.T) {
+	k := newKit(t, nil)
+	top := k.topic("t")
+	p, _ := k.producer(top, edge.ProducerOptions{Name: "p"})
+	at := k.publish(p, "a", "b", "c")
+	c, in := k.subscribe(top, subscription("s", edge.Exclusive))
+	c.Flow(100)
+	in.await(t, 3)
+	x := k.begin(time.Minute, nil, edge.TxnSubscription{Topic: "t", Subscription: "s"})
+	if err := recv(t, ackIn(c, x, true, at[1])); err != nil {
+		t.Fatal(err)
+	}
+	k.mustEnd(x, false)
+	k.onlyThen(top, p, in, "a", "b", "c")
+	c.Redeliver(nil, -1)
+	if got := in.await(t, 8); !slices.Equal(got[4:], []string{"a", "b", "c", "then"}) {
+		t.Errorf("came again %q", got[4:])
+	}
+}
+
 // A part of a batch in a transaction leaves the others to be delivered and acknowledged.
 func TestBatchInTransactions(t *testing.T) {
 	k := newKit(t, nil)

@@ -194,7 +194,8 @@ func (s *Subscription) commitAcks(id TxnID, done func(error)) {
 }
 
 // abortAcks gives back what an aborted transaction holds: on kinds that share each entry
-// with its count raised, on the others everything is read anew (watched on 4.0.7).
+// with its count raised, on the others everything is read anew. After a cumulative one
+// nothing comes until the client asks, as its library has it do (all watched on 4.0.7).
 func (s *Subscription) abortAcks(id TxnID, done func(error)) {
 	s.mu.Lock()
 	set := s.txns.take(id)
@@ -215,7 +216,7 @@ func (s *Subscription) abortAcks(id TxnID, done func(error)) {
 		}
 		d.unblock()
 	case *single:
-		if d.active != nil {
+		if d.active != nil && set.upTo == nil {
 			d.rewind()
 		}
 	}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -67,9 +68,22 @@ func TestPromisedPartitions(t *testing.T) {
 		{"DELETE", topic + "-partition-2", "", 204},
 		{"PUT", topic + "-partition-2", "", 204},
 		{"PUT", topic + "-partition-3", "", 412},
+		{"PUT", topic + "-partition-x/partitions", "1", 412}, // no partition's name, but near enough
 	} {
 		if got := ask(server, c.method, c.path, "application/json", c.body); got.Code != c.status {
 			t.Errorf("%s %s: %d %s, want %d", c.method, c.path, got.Code, got.Body, c.status)
+		}
+	}
+}
+
+// One subscription too many is a conflict (watched on 4.0.7).
+func TestOneSubscriptionTooMany(t *testing.T) {
+	server, _ := newServer(t, func(_ *Options, o *edge.Options) { o.SubscriptionsPerTopic = 1 })
+	const topic = "/admin/v2/persistent/public/default/t"
+	for i, want := range []int{204, 409} {
+		got := ask(server, "PUT", fmt.Sprintf("%s/subscription/s%d", topic, i), "application/json", "")
+		if got.Code != want || want == 409 && !strings.Contains(got.Body.String(), "maximum number of subscriptions") {
+			t.Errorf("%d: %d %s, want %d", i, got.Code, got.Body, want)
 		}
 	}
 }

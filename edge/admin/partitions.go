@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"strings"
 
 	"wayside/edge"
 )
@@ -55,6 +56,9 @@ func (s *Server) getPartitions(r *http.Request, name edge.TopicName) (any, error
 	return s.metadataOf(name, n)
 }
 
+// partitionMark parts a partition's name from its number.
+const partitionMark = "-partition-"
+
 // partitionCount is a body with a number of partitions in either form.
 type partitionCount struct {
 	n          number
@@ -82,8 +86,8 @@ func (s *Server) createPartitions(r *http.Request, name edge.TopicName) (any, er
 	if _, err := body(r, &count); err != nil {
 		return nil, err
 	}
-	switch _, index := name.Partition(); {
-	case index >= 0:
+	switch {
+	case strings.Contains(name.Local, partitionMark): // whatever follows
 		return nil, refuse(http.StatusPreconditionFailed, "Partitioned Topic Name should not contain '-partition-'")
 	case count.n <= 0:
 		return nil, refuse(http.StatusNotAcceptable, "Number of partitions should be more than 0")

@@ -119,6 +119,9 @@ func (s *Server) createSubscription(r *http.Request, name edge.TopicName, subscr
 			return t.CreateSubscription(r.Context(), subscription, at.next())
 		})
 		err = reworded(err, edge.ErrExists, "Subscription already exists for topic")
+		if errors.Is(err, edge.ErrNotAllowed) && n.IsPersistent() { // it is one too many
+			err = refuse(http.StatusConflict, "Exceed the maximum number of subscriptions of the topic: %s", n)
+		}
 		if errors.Is(err, edge.ErrTopicNotFound) && !create {
 			err = refuse(http.StatusPreconditionFailed, "Topic does not exist and cannot be auto-created")
 		}

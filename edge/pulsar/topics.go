@@ -106,12 +106,17 @@ func compilePattern(pattern string) (re *regexp.Regexp, ok bool) {
 	if pattern == "" || utf8.RuneCountInString(pattern) > maxPattern {
 		return nil, false
 	}
+	re, err := regexp.Compile(`^(?:` + withoutScheme(pattern) + `)$`)
+	return re, err == nil
+}
+
+// withoutScheme is a pattern for names without scheme.
+func withoutScheme(pattern string) string {
 	pattern = strings.TrimPrefix(pattern, "^") // the whole name has to match anyway
 	if _, behind, scheme := strings.Cut(pattern, "://"); scheme {
-		pattern = behind
+		return behind
 	}
-	re, err := regexp.Compile(`^(?:` + pattern + `)$`)
-	return re, err == nil
+	return pattern
 }
 
 // listTopics picks the names of one mode that match, if there is a pattern. It takes

@@ -152,11 +152,15 @@ func (s *session) handleEndTransaction(c *pulsarpb.BaseCommand) error {
 		return nil
 	}
 	id := edge.TxnID{Most: m.GetTxnidMostBits(), Least: m.GetTxnidLeastBits()}
-	commit := m.GetTxnAction() == pulsarpb.TxnAction_COMMIT
-	s.srv.broker.Coordinator().End(id, commit, func(err error) {
+	answer := func(err error) {
 		r := &pulsarpb.CommandEndTxnResponse{RequestId: m.RequestId, TxnidMostBits: &id.Most, TxnidLeastBits: &id.Least}
 		r.Error, r.Message = s.failure(err)
 		s.out.reply(r)
-	})
+	}
+	if m.TxnAction == nil { // the schema's default would commit
+		answer(fmt.Errorf("%w: END_TXN says neither commit nor abort", edge.ErrBadRequest))
+		return nil
+	}
+	s.srv.broker.Coordinator().End(id, m.GetTxnAction() == pulsarpb.TxnAction_COMMIT, answer)
 	return nil
 }

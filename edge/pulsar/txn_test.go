@@ -55,6 +55,8 @@ func TestTransactionOnTheWire(t *testing.T) {
 			action = pulsarpb.TxnAction_COMMIT
 		}
 		end := &pulsarpb.CommandEndTxn{RequestId: num(8), TxnidLeastBits: num(0), TxnidMostBits: num(0), TxnAction: &action}
+		c.say(&pulsarpb.CommandEndTxn{RequestId: num(9), TxnidLeastBits: num(0), TxnidMostBits: num(0)})
+		c.hear("END_TXN_RESPONSE {request_id:9 txnid_least_bits:0 txnid_most_bits:0 error:MetadataError message:\"END_TXN says neither commit nor abort\"}")
 		c.say(end)
 		want := []string{"END_TXN_RESPONSE {request_id:8 txnid_least_bits:0 txnid_most_bits:0}", "MESSAGE {consumer_id:1 message_id {ledgerId:* entryId:2 *"}
 		if commit {

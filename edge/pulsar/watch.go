@@ -81,11 +81,12 @@ func (s *session) watchable(m *pulsarpb.CommandWatchTopicList) (*regexp.Regexp, 
 	if err := checkNamespace(m.GetNamespace()); err != nil {
 		return nil, err
 	}
-	if utf8.RuneCountInString(m.GetTopicsPattern()) > maxPattern {
+	text := withoutScheme(m.GetTopicsPattern()) // which counts only in GET_TOPICS_OF_NAMESPACE (watched on 4.0.7)
+	if utf8.RuneCountInString(text) > maxPattern {
 		return nil, fmt.Errorf("%w: %s: Pattern longer than maximum: %d", edge.ErrNotAllowed, unable, maxPattern)
 	}
-	pattern, ok := compilePattern(m.GetTopicsPattern())
-	if !ok {
+	pattern, err := regexp.Compile(`^(?:` + text + `)$`)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %s: this broker cannot watch that pattern", edge.ErrNotAllowed, unable)
 	}
 	if _, again := s.watches[m.GetWatcherId()]; !again && len(s.watches) >= maxWatchers {

@@ -47,6 +47,8 @@ func TestWatchersAreToldWhatComesAndGoes(t *testing.T) {
 	must(r.broker.Delete(ctx, listed("w1"), false))
 	c.hear(`WATCH_TOPIC_UPDATE {watcher_id:5 deleted_topics:"persistent://public/lists/w1" topics_hash:*`)
 
+	c.say(watchCmd(18, 7, ""))
+	c.hear(`WATCH_TOPIC_LIST_SUCCESS {request_id:18 watcher_id:7 topics_hash:"00000000"}`)
 	again := watchCmd(19, 5, "persistent://public/lists/w.*")
 	c.say(again)
 	c.hear(`WATCH_TOPIC_LIST_SUCCESS {request_id:19 watcher_id:5 topic:"persistent://public/lists/w2-partition-0" topics_hash:*`)
@@ -69,6 +71,10 @@ func TestWatchersAreToldWhatComesAndGoes(t *testing.T) {
 func TestWatchersThatAreRefused(t *testing.T) {
 	r := serve(t)
 	c := r.connect()
+	c.say(watchCmd(1, 1, "persistent://public/lists/"+strings.Repeat("a", 37))) // 50 without scheme
+	c.hear("WATCH_TOPIC_LIST_SUCCESS {request_id:1 *")
+	c.say(&pulsarpb.CommandWatchTopicListClose{RequestId: num(1), WatcherId: num(1)})
+	c.hear("SUCCESS {request_id:1}")
 	c.say(watchCmd(1, 1, "persistent://public/lists/"+strings.Repeat("a", 40)))
 	c.hear(`ERROR {request_id:1 error:NotAllowedError message:"Unable to create topic list watcher: Pattern longer than maximum: 50"}`)
 	c.say(watchCmd(2, 1, "persistent://public/lists/(?!a).*"))

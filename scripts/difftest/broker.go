@@ -111,5 +111,7 @@ func prepare(pulsar *side, instances map[string]*wayside) error {
 			}
 		}
 	}
-	return nil
+	// Nor has it a coordinator of transactions before a client looked for it.
+	_, _, err := ask(pulsar.admin, http.MethodGet, "/lookup/v2/topic/persistent/pulsar/system/transaction_coordinator_assign-partition-0", "")
+	return err
 }

@@ -38,6 +38,7 @@ type client struct {
 	owners map[uint64]string  // stream of a request's answer
 	owed   map[uint64]bool    // requests without an answer
 	sent   map[uint64][]*sent // SENDs without an answer, by producer
+	begun  map[uint64]string  // names of transactions that are asked for, by request
 	mute   bool               // does not answer PING
 	asked  int                // PINGs of the program without an answer
 	probed int                // PINGs of the harness without an answer
@@ -55,7 +56,7 @@ type sent struct {
 func (w *world) dial(name string, raw bool) (*client, error) {
 	c := &client{
 		world: w, name: name, ended: make(chan struct{}), ready: make(chan struct{}), numbers: map[uint64]int64{},
-		owners: map[uint64]string{}, owed: map[uint64]bool{}, sent: map[uint64][]*sent{}, framed: !raw,
+		owners: map[uint64]string{}, owed: map[uint64]bool{}, sent: map[uint64][]*sent{}, begun: map[uint64]string{}, framed: !raw,
 	}
 	var err error
 	c.proxy, err = wiretest.StartProxy(wiretest.ProxyOptions{Target: w.side.addr, Raw: raw, Watch: c.watch})
@@ -257,12 +258,17 @@ func owner(m proto.Message, id uint64) string {
 		return producerStream(m.GetProducerId())
 	case *pulsarpb.CommandCloseProducer:
 		return producerStream(m.GetProducerId())
+	case *pulsarpb.CommandWatchTopicList:
+		return watcherStream(m.GetWatcherId())
+	case *pulsarpb.CommandWatchTopicListClose:
+		return watcherStream(m.GetWatcherId())
 	}
 	return fmt.Sprintf("request %d", id)
 }
 
 func consumerStream(id uint64) string { return fmt.Sprintf("consumer %d", id) }
 func producerStream(id uint64) string { return fmt.Sprintf("producer %d", id) }
+func watcherStream(id uint64) string  { return fmt.Sprintf("watcher %d", id) }
 
 // say sends a command.
 func (c *client) say(name, text string) error {

@@ -11,7 +11,7 @@ const (
 // differences is the table of all ways in which the two are known to differ, with the cause in the code of either:
 // ServerCnx, PersistentTopic and the like are classes of the real broker 4.0.7, files in small letters are ours.
 func differences() []difference {
-	return slices.Concat(ofSessions(), ofLookups(), ofProducers(), ofMessages(), ofSubscriptions(), ofSeeks(), ofOperations())
+	return slices.Concat(ofSessions(), ofLookups(), ofProducers(), ofMessages(), ofSubscriptions(), ofSeeks(), ofOperations(), ofFeatures())
 }
 
 func ofSessions() []difference {

@@ -26,5 +26,6 @@ func programs() []program {
 		subscribing(), refusedSubscribes(), sharing(), sharedReturns(), priorities(), limits(),
 		failovers(), keyShared(), sticky(), acknowledging(), batchAcks(), redelivering(), permits(),
 		seeking(), seekingOdd(), readers(), lastIDs(), unsubscribing(), consumerStats(), schemas(), operated(),
+		transacting(), compacted(), delayed(), watching(), nonPersistent(), limited(), trimmed(), levels(),
 	)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -78,6 +79,10 @@ func (r *renderer) silent(f protoreflect.FieldDescriptor) bool {
 func (r *renderer) field(f protoreflect.FieldDescriptor, v protoreflect.Value) {
 	if f.IsList() {
 		r.out.WriteString("[")
+		if f.Kind() == protoreflect.StringKind {
+			r.names(f, v.List())
+			return
+		}
 		for i := range v.List().Len() {
 			if i > 0 {
 				r.out.WriteString(" ")
@@ -90,8 +95,20 @@ func (r *renderer) field(f protoreflect.FieldDescriptor, v protoreflect.Value) {
 	r.value(f, v)
 }
 
+// names writes names in the order of the alphabet: the real broker lists topics in that of a hash table.
+func (r *renderer) names(f protoreflect.FieldDescriptor, list protoreflect.List) {
+	var all []string
+	for i := range list.Len() {
+		all = append(all, r.text(string(f.Name()), list.Get(i).String()))
+	}
+	slices.Sort(all)
+	r.out.WriteString(strings.Join(all, " ") + "]")
+}
+
 func (r *renderer) value(f protoreflect.FieldDescriptor, v protoreflect.Value) {
 	switch {
+	case f.Name() == "txnid_least_bits":
+		r.out.WriteString(r.world.txn(id{int64(r.most()), int64(v.Uint())}))
 	case f.Kind() == protoreflect.MessageKind && f.Message().Name() == "MessageIdData":
 		r.position(v.Message())
 	case f.Kind() == protoreflect.MessageKind:
@@ -163,6 +180,8 @@ func (w *world) place(at id) string {
 		return "none"
 	case at == id{math.MaxInt64, math.MaxInt64}:
 		return "latest"
+	case at == id{}:
+		return "nowhere"
 	case at.entry == -1:
 		return "before the first"
 	}

@@ -18,12 +18,21 @@ import (
 type program struct {
 	name    string
 	setting string // of the broker: "" for the usual one, see settings
+	full    bool   // left out of the short form, whose time is dear
 	steps   []step
 }
 
-// waits tells whether the program waits a second or more for something to come.
-func (p *program) waits() bool {
-	return slices.ContainsFunc(p.steps, func(s step) bool { return s.wait >= time.Second })
+// quick tells whether the program belongs to the short form: it does not wait a second or more for something to come.
+func (p *program) quick() bool {
+	return !p.full && !slices.ContainsFunc(p.steps, func(s step) bool { return s.wait >= time.Second })
+}
+
+// inFull leaves programs out of the short form, all but the named ones.
+func inFull(all []program, but ...string) []program {
+	for i := range all {
+		all[i].full = !slices.Contains(but, all[i].name)
+	}
+	return all
 }
 
 // step is one thing that a client, or somebody at the admin interface, does. What both brokers say to it is awaited

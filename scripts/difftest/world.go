@@ -40,6 +40,7 @@ type world struct {
 	holders map[string]string   // "client consumer" that was given a label last
 	counts  map[string]uint32   // redelivery count that it came with
 	names   map[string]bool     // of producers, as given by the program
+	txns    map[string]id       // transactions by the program's names for them, as most and least bits
 }
 
 // id is a position of a topic.
@@ -59,7 +60,7 @@ func newWorld(s *side, prefix, spaces string, clock int64) *world {
 	return &world{
 		side: s, prefix: prefix, spaces: spaces, start: clock, clock: clock, clients: map[string]*client{}, last: time.Now(),
 		ids: map[id]string{}, labels: map[string]id{}, entries: map[string][]string{}, holders: map[string]string{}, counts: map[string]uint32{},
-		names: map[string]bool{},
+		names: map[string]bool{}, txns: map[string]id{},
 	}
 }
 
@@ -104,7 +105,7 @@ func (w *world) arrived(e *event) {
 		w.answeredLocked(e, r.GetProducerId(), int64(r.GetSequenceId()))
 		at := id{int64(r.GetMessageId().GetLedgerId()), int64(r.GetMessageId().GetEntryId())}
 		if e.label != "" && at.ledger >= 0 {
-			w.ids[at], w.labels[e.label] = e.label, at
+			w.labelledLocked(at, e.label)
 		}
 	case pulsarpb.BaseCommand_SEND_ERROR:
 		r := e.cmd.GetSendError()
@@ -116,6 +117,16 @@ func (w *world) arrived(e *event) {
 		w.counts[label] = m.GetRedeliveryCount()
 	case pulsarpb.BaseCommand_CLOSE_PRODUCER:
 		delete(e.client.sent, e.cmd.GetCloseProducer().GetProducerId())
+	case pulsarpb.BaseCommand_NEW_TXN_RESPONSE:
+		w.begunLocked(e)
+	}
+}
+
+// labelledLocked notes where an entry is. All of non-persistent topics are at one position, which names none.
+func (w *world) labelledLocked(at id, label string) {
+	w.labels[label] = at
+	if at != (id{}) {
+		w.ids[at] = label
 	}
 }
 
@@ -151,6 +162,8 @@ func (w *world) streamLocked(e *event) string {
 		return consumerStream(c.GetActiveConsumerChange().GetConsumerId())
 	case pulsarpb.BaseCommand_REACHED_END_OF_TOPIC:
 		return consumerStream(c.GetReachedEndOfTopic().GetConsumerId())
+	case pulsarpb.BaseCommand_WATCH_TOPIC_UPDATE:
+		return watcherStream(c.GetWatchTopicUpdate().GetWatcherId())
 	}
 	request, ok := requestOf(c)
 	if !ok {
@@ -183,13 +196,13 @@ func (w *world) labelLocked(e *event) string {
 	same := w.entries[string(e.entry)]
 	if label, ok := w.ids[at]; ok {
 		if !slices.Contains(same, label) {
-			return label + " altered"
+			return label + " altered" + compactedTo(e.entry)
 		}
 		return label
 	}
 	for _, label := range same {
 		if known, ok := w.labels[label]; !ok || known == at {
-			w.ids[at], w.labels[label] = label, at
+			w.labelledLocked(at, label)
 			return label
 		}
 	}
@@ -275,6 +288,7 @@ func position() *regexp.Regexp { return regexp.MustCompile(`\$([A-Za-z]\w*)([+-]
 // was refused, gets one that cannot be.
 func (w *world) expand(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "{p}", w.prefix), "{ns}", w.spaces)
+	text = w.expandTimes(w.expandTxns(text))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return position().ReplaceAllStringFunc(text, func(s string) string {
