@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 )
@@ -131,7 +132,7 @@ func (b *Broker) namesLocked(namespace string) []TopicName {
 
 // sortedNames sorts by the full name.
 func sortedNames(names []TopicName) []TopicName {
-	slices.SortFunc(names, TopicName.compare)
+	sort.Slice(names, func(i, j int) bool { return names[i].compare(names[j]) < 0 })
 	return names
 }
 

@@ -3,7 +3,7 @@ package edge
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 )
 
 // sequence is what deduplication knows of a producer name (protocol 3.18).
@@ -118,7 +118,7 @@ func (t *Topic) forgetSequencesLocked() {
 			idle = append(idle, named{name, s})
 		}
 	}
-	slices.SortFunc(idle, func(a, b named) int { return a.compare(b.sequence) })
+	sort.Slice(idle, func(i, j int) bool { return idle[i].compare(idle[j].sequence) < 0 })
 	var names []string
 	for _, s := range idle[:min(len(idle), forgetAtOnce)] {
 		names = append(names, s.name)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 )
 
 // maxDelayed bounds the delayed entries of a subscription that are held one by one:
@@ -87,7 +88,7 @@ func (d *Delayed) Due(now int64, limit int) []Position {
 		out = append(out, e.position)
 		d.Remove(e.position)
 	}
-	slices.SortFunc(out, Position.Compare)
+	sort.Slice(out, func(i, j int) bool { return out[i].Less(out[j]) })
 	return out
 }
 

@@ -1,11 +1,11 @@
 package edge
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -97,7 +97,7 @@ func (b *Broker) openQuiet() {
 	quiet := slices.DeleteFunc(b.Records(), func(r TopicRecord) bool {
 		return acked(&r) <= 0 || open[r.Name] != nil
 	})
-	slices.SortFunc(quiet, func(x, y TopicRecord) int { return cmp.Compare(acked(&y), acked(&x)) })
+	sort.Slice(quiet, func(i, j int) bool { return acked(&quiet[i]) > acked(&quiet[j]) })
 	for i := range quiet[:min(len(quiet), quietAtOnce)] {
 		name := quiet[i].Name
 		if _, err := b.Open(b.run, name, false); err != nil {
@@ -147,7 +147,7 @@ func (b *Broker) enforceQuota(open []*Topic) {
 // many bytes are free.
 func (b *Broker) dropOldest(excess int64) {
 	records := b.Records()
-	slices.SortFunc(records, func(x, y TopicRecord) int { return cmp.Compare(y.LiveBytes, x.LiveBytes) })
+	sort.Slice(records, func(i, j int) bool { return records[i].LiveBytes > records[j].LiveBytes })
 	for _, r := range records {
 		if excess <= 0 || r.LiveBytes == 0 {
 			return

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -91,7 +90,7 @@ func (o *slotOwners[C]) stick(c C, ranges []SlotRange) error {
 	for _, r := range union(ranges) {
 		o.owned = append(o.owned, ownedSlots[C]{r, c})
 	}
-	slices.SortFunc(o.owned, func(a, b ownedSlots[C]) int { return cmp.Compare(a.First, b.First) })
+	sort.Slice(o.owned, func(i, j int) bool { return o.owned[i].First < o.owned[j].First })
 	return nil
 }
 
@@ -99,7 +98,7 @@ func (o *slotOwners[C]) stick(c C, ranges []SlotRange) error {
 // other; so a consumer's ranges are bounded, however many it names.
 func union(ranges []SlotRange) []SlotRange {
 	sorted := slices.Clone(ranges)
-	slices.SortFunc(sorted, func(a, b SlotRange) int { return cmp.Compare(a.First, b.First) })
+	sort.Slice(sorted, func(i, j int) bool { return sorted[i].First < sorted[j].First })
 	out := sorted[:0]
 	for _, r := range sorted {
 		r.First, r.Last = max(r.First, 0), min(r.Last, keySlots)

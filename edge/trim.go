@@ -1,8 +1,7 @@
 package edge
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -26,7 +25,7 @@ func (b *Broker) trimOldest(topics []*Topic, excess int64) {
 	for _, t := range topics {
 		spare = t.appendSpare(spare)
 	}
-	slices.SortStableFunc(spare, func(x, y spareLedger) int { return cmp.Compare(x.last, y.last) })
+	sort.SliceStable(spare, func(i, j int) bool { return spare[i].last < spare[j].last })
 	upTo := map[*Topic]Position{}
 	for i := range spare {
 		l := &spare[i]

@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"slices"
+	"sort"
 )
 
 // txnBuffer is what a topic knows of the transactions that publish on it: up to where it
@@ -193,7 +193,7 @@ func (b *txnBuffer) encode() string {
 	for id := range b.ids {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, func(x, y TxnID) int { return b.ids[x].First.Compare(b.ids[y].First) })
+	sort.Slice(ids, func(i, j int) bool { return b.ids[ids[i]].First.Less(b.ids[ids[j]].First) })
 	last = Position{}
 	for _, id := range ids {
 		v = binary.AppendUvarint(v, id.Most)

@@ -1,7 +1,9 @@
 package uplink
 
 import (
+	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -145,11 +147,9 @@ func (u *Uplink) Status() Status {
 			st.State, st.Reason = t.State, t.Reason
 		}
 	}
-	slices.SortFunc(st.Topics, func(a, b TopicStatus) int {
-		if c := strings.Compare(a.Route, b.Route); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Topic, b.Topic)
+	sort.Slice(st.Topics, func(i, j int) bool {
+		a, b := &st.Topics[i], &st.Topics[j]
+		return cmp.Or(strings.Compare(a.Route, b.Route), strings.Compare(a.Topic, b.Topic)) < 0
 	})
 	return st
 }

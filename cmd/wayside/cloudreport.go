@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"sort"
 	"time"
 
 	"wayside/uplink"
@@ -89,8 +90,9 @@ func worst(all []uplink.TopicStatus) []uplink.TopicStatus {
 		return slices.Index([]uplink.State{uplink.BackingOff, uplink.Refused}, t.State)
 	}
 	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b uplink.TopicStatus) int {
-		return cmp.Or(cmp.Compare(grave(&b), grave(&a)), cmp.Compare(b.BacklogBytes, a.BacklogBytes))
+	sort.SliceStable(sorted, func(i, j int) bool {
+		a, b := &sorted[i], &sorted[j]
+		return cmp.Or(cmp.Compare(grave(b), grave(a)), cmp.Compare(b.BacklogBytes, a.BacklogBytes)) < 0
 	})
 	return sorted[:maxUplinkTopics]
 }

@@ -1,9 +1,9 @@
 package admin
 
 import (
-	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	"wayside/edge"
 )
@@ -118,7 +118,7 @@ func (c *brokerCollector) collectTopics(out *Scrape, now *brokerNow) {
 	sums := map[string]*topicFigures{}
 	single := len(now.records) <= c.server.opts.MetricsTopics
 	open := c.server.openTopics(single && now.stats.Subscriptions <= c.server.opts.MetricsSubscriptions)
-	slices.SortFunc(now.records, func(a, b edge.TopicRecord) int { return cmp.Compare(a.Name.String(), b.Name.String()) })
+	sort.Slice(now.records, func(i, j int) bool { return now.records[i].Name.String() < now.records[j].Name.String() })
 	for i := range now.records {
 		record := &now.records[i]
 		ns, name := record.Name.NamespaceName(), record.Name.String()

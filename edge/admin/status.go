@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/metrics"
-	"slices"
+	"sort"
 	"time"
 
 	"wayside/edge"
@@ -138,8 +138,9 @@ func (s *Server) topicSummary(stats edge.BrokerStats) TopicSummary {
 			behind = append(behind, record)
 		}
 	}
-	slices.SortFunc(behind, func(a, b edge.TopicRecord) int {
-		return cmp.Or(cmp.Compare(b.LiveBytes, a.LiveBytes), cmp.Compare(a.Name.String(), b.Name.String()))
+	sort.Slice(behind, func(i, j int) bool {
+		a, b := &behind[i], &behind[j]
+		return cmp.Or(cmp.Compare(b.LiveBytes, a.LiveBytes), cmp.Compare(a.Name.String(), b.Name.String())) < 0
 	})
 	named := min(len(behind), max(s.opts.StatusTopics, 0))
 	for _, record := range behind[:named] {

@@ -18,7 +18,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
+	"sort"
 	"time"
 	"unicode/utf8"
 
@@ -202,9 +202,9 @@ func (w *watch) net(changes []edge.Change) (came, went []edge.TopicName) {
 	}
 	const mode = pulsarpb.CommandGetTopicsOfNamespace_PERSISTENT
 	came, went = listTopics(came, mode, w.pattern), listTopics(went, mode, w.pattern)
-	byName := func(a, b edge.TopicName) int { return strings.Compare(a.String(), b.String()) }
-	slices.SortFunc(came, byName)
-	slices.SortFunc(went, byName)
+	for _, list := range [][]edge.TopicName{came, went} {
+		sort.Slice(list, func(i, j int) bool { return list[i].String() < list[j].String() })
+	}
 	return came, went
 }
 
