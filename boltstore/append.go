@@ -69,7 +69,7 @@ func (op *appendOp) apply(g *group) error {
 	w.rec.lastAppend = g.now
 	g.data += int64(len(op.m.Data))
 	if op.m.Sequenced && f.Producer != "" {
-		w.note(op)
+		g.noteSequence(w, op)
 	}
 	return nil
 }
@@ -88,11 +88,11 @@ func (op *appendOp) finish(err error) {
 func (g *group) rollIfDue(w *touch, size int64) error {
 	open := &w.rec.open
 	if open.span.Entries() == 0 {
-		open.file = g.store.main.number
+		open.file = g.store.firstFile()
 		return nil
 	}
 	full := open.span.Entries() >= g.store.opts.LedgerEntries || open.span.Bytes+size > g.store.ledgerBytes()
-	if !full && open.file == g.store.main.number {
+	if !full && (open.file == g.store.main.number || open.file == noFile) {
 		return nil
 	}
 	return g.roll(w)
@@ -100,6 +100,10 @@ func (g *group) rollIfDue(w *touch, size int64) error {
 
 // flushChunk writes the pending entries of a topic into its open ledger.
 func (g *group) flushChunk(w *touch) error {
+	if g.journal {
+		g.recordChunk(w)
+		return nil
+	}
 	if len(w.pending) == 0 {
 		return nil
 	}
@@ -123,6 +127,7 @@ func (g *group) flushChunk(w *touch) error {
 		}
 	}
 	w.pending = nil
+	w.rec.filed = w.rec.open.span.End().Next()
 	return nil
 }
 

@@ -46,8 +46,8 @@ func checkContents(f io.ReaderAt, m metaPage) error {
 }
 
 func knownFormat(format int64) error {
-	if format != formatNumber {
-		return fmt.Errorf("%w: number %d, this program knows %d", ErrFormat, format, formatNumber)
+	if format < formatFirst || format > formatNumber {
+		return fmt.Errorf("%w: number %d, this program knows %d to %d", ErrFormat, format, formatFirst, formatNumber)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ func (s *Store) run() {
 		case work || save == 0 || closed && save > 0:
 			s.commitGroup()
 		case closed:
+			s.saveAll()
 			return
 		case s.chore():
 		default:
@@ -43,7 +44,14 @@ func (s *Store) commitGroup() {
 	// groups of publishers that wait for receipts nearly double.
 	runtime.Gosched()
 	ops, saves := s.queue.take(s.opts.GroupBytes, s.opts.SaveInterval)
+	if s.log != nil && len(saves) > 0 && len(ops) > 0 && !journals(ops[0]) {
+		s.newGroup(nil, saves).run() // cursors go to the journal, these operations do not
+		saves = nil
+	}
 	s.newGroup(ops, saves).run()
+	if s.log != nil && s.pushed() {
+		s.settleStep()
+	}
 	clear(ops) // the line shares the array, and would keep what is done
 	if s.groups++; s.groups%choreEvery == 0 {
 		s.chore()
@@ -66,6 +74,9 @@ func (s *Store) rest(save time.Duration) {
 	if retry, ok := s.retryIn(); ok && (wait < 0 || retry < wait) {
 		wait = retry
 	}
+	if due := s.saveIn(); due >= 0 && (wait < 0 || due < wait) {
+		wait = due
+	}
 	if wait < 0 {
 		<-s.queue.wake
 		return
@@ -84,9 +95,11 @@ func (s *Store) chore() bool {
 	switch {
 	case s.failure() != nil:
 		return s.repairIfDue()
+	case s.log != nil && s.settleStep():
+		return true
 	case s.sweeping:
 		if err := s.sweep(); err != nil {
-			s.log().Warn("giving back pages failed", "error", err)
+			s.logger().Warn("giving back pages failed", "error", err)
 		}
 		return true
 	case s.writeAhead():

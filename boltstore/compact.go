@@ -36,7 +36,8 @@ type compaction struct {
 
 // pressed reports whether files take so much that space has to be won back.
 func (s *Store) pressed() bool {
-	return s.fileBytes()-s.space.tail()-s.space.free > s.opts.FileLimit/4*3
+	files, limit := s.fileBytes()-s.journalBytes(), s.opts.FileLimit-s.opts.JournalBytes
+	return files-s.space.tail()-s.space.free > limit/4*3
 }
 
 // compactStep does one step and reports whether it did.
@@ -52,7 +53,7 @@ func (s *Store) compactStep() bool {
 	}
 	more, err := s.compact(c)
 	if err != nil && !errors.Is(err, edge.ErrStoreFull) {
-		s.log().Warn("winning back space failed", "error", err)
+		s.logger().Warn("winning back space failed", "error", err)
 	}
 	if err != nil || !more {
 		s.compaction = nil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -54,6 +55,12 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// TestCrashJournal does the same on a store with a journal of few, small segments.
+func TestCrashJournal(t *testing.T) {
+	t.Setenv(crashJournal, smallJournal)
+	TestCrash(t)
+}
+
 func envNumber(name string, otherwise int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
@@ -68,6 +75,8 @@ func crashOptions(dir string) Options {
 	o.VolumeBytes = 1 << 20
 	o.LedgerEntries = 300
 	o.SaveInterval = 20 * time.Millisecond
+	o.JournalBytes = int64(envNumber(crashJournal, 0))
+	o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	return o
 }
 

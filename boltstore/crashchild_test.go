@@ -18,6 +18,10 @@ import (
 const (
 	crashDir  = "WAYSIDE_CRASH_DIR"
 	crashLife = "WAYSIDE_CRASH_LIFE"
+
+	// crashJournal is the size of the store's journal, smallJournal one of few segments.
+	crashJournal = "WAYSIDE_CRASH_JOURNAL"
+	smallJournal = "262144"
 )
 
 func TestMain(m *testing.M) {

@@ -10,6 +10,7 @@ type cursorWrite struct {
 	name  string
 	ask   func() edge.CursorState
 	state *edge.CursorState
+	big   bool // the state is written to the main file, though the group goes to the journal
 }
 
 // noteSave lets the group write a cursor; only its last fate in the group counts.

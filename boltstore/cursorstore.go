@@ -186,6 +186,7 @@ func loadMarks(topic *bbolt.Bucket, v *view) (marks []mark, err error) {
 
 // Cursors implements edge.Ledger.
 func (l *ledger) Cursors() (map[string]edge.CursorState, error) {
+	newer := l.store.unsavedCursors(l.topic) // before the file is read
 	states := map[string]edge.CursorState{}
 	var damaged []string
 	err := l.store.viewTopic(l.topic, func(b *bbolt.Bucket) error {
@@ -200,7 +201,18 @@ func (l *ledger) Cursors() (map[string]edge.CursorState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cursors of %s: %w", l.topic.name, err)
 	}
+	for name, value := range newer {
+		if value == nil {
+			delete(states, name)
+			continue
+		}
+		s, err := decodeCursor(value)
+		states[name] = l.view.Load().mend(s, err)
+	}
 	for _, name := range damaged {
+		if _, ok := newer[name]; ok {
+			continue
+		}
 		l.store.opts.Logger.Error("subscription state is damaged, it starts again at the first message", "topic", l.topic.name.String(), "subscription", name)
 	}
 	return states, nil

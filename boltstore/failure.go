@@ -35,7 +35,7 @@ func (s *Store) failure() error {
 // setFailure refuses changes from now on. Reads go on.
 func (s *Store) setFailure(err error) {
 	s.failing.Store(&failure{err: err, next: time.Now().Add(repairPause), pause: repairPause})
-	s.log().Error("store refuses changes until its file is repaired", "error", err)
+	s.logger().Error("store refuses changes until its file is repaired", "error", err)
 }
 
 // present makes sure that the main file still has a name. What is written to one that
@@ -52,7 +52,7 @@ func (s *Store) present() error {
 	err = fmt.Errorf("%s was removed while it was in use", s.main.path)
 	s.hopeless = true
 	s.failing.Store(&failure{err: err})
-	s.log().Error("store refuses changes until a restart", "error", err)
+	s.logger().Error("store refuses changes until a restart", "error", err)
 	return err
 }
 
@@ -74,7 +74,7 @@ func (s *Store) repairIfDue() bool {
 	err := s.repair()
 	if err == nil {
 		s.failing.Store(nil)
-		s.log().Info("store is repaired")
+		s.logger().Info("store is repaired")
 		return true
 	}
 	pause := min(2*f.pause, repairPauseMax)
@@ -93,12 +93,18 @@ func (s *Store) repair() error {
 		}
 	}
 	if err := s.main.close(); err != nil {
-		s.log().Warn("closing the failed main file", "error", err)
+		s.logger().Warn("closing the failed main file", "error", err)
 	}
 	if err := s.takeBack(s.main.path); err != nil {
 		return err
 	}
-	return s.mountMain(s.main)
+	if err := s.mountMain(s.main); err != nil {
+		return err
+	}
+	if s.log != nil && s.log.Failed() != nil {
+		return s.log.Restart()
+	}
+	return nil
 }
 
 // takeBack makes the confirmed state of a file its newest and proves that the disk

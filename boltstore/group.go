@@ -24,14 +24,16 @@ type group struct {
 	late    []dirtyCursor
 	now     int64 // ms since 1970
 
-	appends  int    // bytes that the admitted appends add to files, with overhead
-	others   int    // the same of all else
-	data     int64  // bytes of entries
+	appends  int   // bytes that the admitted appends add to files, with overhead
+	others   int   // the same of all else
+	data     int64 // bytes of entries
+	saved    map[*topic]bool
 	full     error  // why appends find no space
 	enlarged int    // times
 	needs    bool   // a transaction is needed
 	current  *topic // whose bucket is being worked on
 	changed  bool   // and has changed something
+	journal  bool   // it goes to the journal, not to the main file
 
 	cursorAt map[cursorID]int          // index in cursors
 	created  map[edge.TopicName]*topic // nil for deleted ones
@@ -43,6 +45,7 @@ type group struct {
 func (s *Store) newGroup(ops []operation, saves []dirtyCursor) *group {
 	return &group{
 		store: s, ops: ops, errs: make([]error, len(ops)), late: saves,
+		journal: s.log != nil && (len(ops) > 0 && journals(ops[0]) || len(ops) == 0 && len(saves) > 0),
 		byTopic: map[*topic]*touch{}, created: map[edge.TopicName]*topic{},
 		now: s.opts.Clock().UnixMilli(),
 	}
@@ -117,6 +120,10 @@ func (g *group) space() error {
 	}
 	if err := g.store.present(); err != nil {
 		return err
+	}
+	if g.journal {
+		g.full = g.store.journalRoom(g.appends)
+		return nil
 	}
 	g.store.makeTail(int64(g.others + len(g.cursors)*cursorBytes))
 	if g.appends == 0 {
@@ -206,6 +213,9 @@ func (g *group) write() error {
 	}
 	if why := g.store.opts.hooks.refuse; why != nil && why.Load() != nil {
 		return *why.Load()
+	}
+	if g.journal {
+		return g.journalGroup()
 	}
 	for {
 		err := g.attempt()
@@ -305,9 +315,14 @@ func (g *group) publish() {
 		s.active += t.activeNow() - b2i(was && t.topic.rec.open.span.Entries() > 0)
 		s.live.Add(t.liveNow() - t.topic.rec.live*b2i(was))
 		t.topic.rec = t.rec
+		g.keep(t)
+		if t.tight > 0 {
+			s.tighten(t.topic, t.tight)
+		}
 		switch {
 		case t.deleted:
 			delete(s.topics, t.topic.name)
+			s.forgetTopic(t.topic)
 		case s.topics[t.topic.name] != t.topic:
 			s.topics[t.topic.name] = t.topic
 		}

@@ -16,7 +16,7 @@ func (g *group) isolate(err error) bool {
 		return false
 	}
 	t.bad = fmt.Errorf("%w: topic %s: %w", edge.ErrStorage, t.name, err)
-	g.store.log().Error("topic is damaged, it takes no changes", "topic", t.name.String(), "error", err)
+	g.store.logger().Error("topic is damaged, it takes no changes", "topic", t.name.String(), "error", err)
 	for i, op := range g.ops {
 		if g.errs[i] == nil && concerns(op, t) {
 			g.errs[i] = t.bad
@@ -46,7 +46,7 @@ func (g *group) restart(bad *topic) {
 	for _, undo := range g.undo {
 		undo()
 	}
-	g.undo, g.after, g.touched, g.left, g.data, g.changed = nil, nil, nil, nil, 0, false
+	g.undo, g.after, g.touched, g.left, g.saved, g.data, g.changed = nil, nil, nil, nil, nil, 0, false
 	clear(g.byTopic)
 	clear(g.created)
 	kept := g.cursors[:0]

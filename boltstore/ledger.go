@@ -32,6 +32,8 @@ type view struct {
 	where []where // of the closed ledgers, as in spans.Closed
 	open  where
 	floor edge.Position // last position that was trimmed
+	filed edge.Position // entries before it lie in the files, the others in the journal
+	loose []looseChunk
 }
 
 // place is closed ledger i.
@@ -59,6 +61,7 @@ func (l *ledger) setView(closed []place, rec *record) {
 	v := &view{
 		spans: edge.Spans{Closed: make([]edge.Span, len(closed)), Open: rec.open.span},
 		where: make([]where, len(closed)), open: rec.open.where, floor: rec.floor,
+		filed: rec.filed, loose: l.topic.loose,
 	}
 	for i := range closed {
 		v.spans.Closed[i], v.where[i] = closed[i].span, closed[i].where
@@ -70,6 +73,7 @@ func (l *ledger) setView(closed []place, rec *record) {
 func (l *ledger) advanceView(rec *record) {
 	v := *l.view.Load()
 	v.spans.Open, v.open = rec.open.span, rec.open.where
+	v.filed, v.loose = rec.filed, l.topic.loose
 	l.view.Store(&v)
 }
 

@@ -102,7 +102,7 @@ func (g *group) create(op *openOp) error {
 	}
 	w := g.touch(t)
 	w.rec.birth = newBirth()
-	w.rec.open = place{span: edge.Span{Ledger: id, Last: -1, Created: g.now}, where: where{file: s.main.number}}
+	w.rec.open = place{span: edge.Span{Ledger: id, Last: -1, Created: g.now}, where: where{file: s.firstFile()}}
 	led := &ledger{store: s, topic: t}
 	led.setView(nil, &w.rec)
 	w.led, op.led = led, led
@@ -153,6 +153,9 @@ func (g *group) load(t *topic) (*ledger, error) {
 		return nil, err
 	}
 	led := &ledger{store: g.store, topic: t}
+	if err := g.saveTopic(t); err != nil {
+		return nil, err
+	}
 	closed, err := closedPlaces(b)
 	if err != nil {
 		return nil, err

@@ -94,6 +94,12 @@ func (s *Store) openMain(number uint64, rebirth bool) error {
 	if err := f.view(s.loadMain); err != nil {
 		return err
 	}
+	if err := s.adoptFormat(); err != nil {
+		return err
+	}
+	if err := s.openJournal(rebirth || !s.reborn); err != nil {
+		return err
+	}
 	if rebirth || !s.reborn {
 		if err := s.rebirth(); err != nil {
 			return err
@@ -105,6 +111,23 @@ func (s *Store) openMain(number uint64, rebirth bool) error {
 		}
 	}
 	return s.tidyVolumes(!rebirth)
+}
+
+// adoptFormat makes a file of an older form one of this version's. All that it holds
+// stays as it is and is read.
+func (s *Store) adoptFormat() error {
+	if s.format == formatNumber {
+		return nil
+	}
+	err := s.change(func(g *group) error {
+		g.changed = true
+		return putNumber(g.tx.Bucket(bucketMeta), metaFormat, formatNumber)
+	})
+	if err != nil {
+		return fmt.Errorf("bring store to form %d: %w", formatNumber, err)
+	}
+	s.logger().Info("store is of a newer form now, older versions of this program refuse it", "was", s.format, "is", formatNumber)
+	return nil
 }
 
 // mountMain opens a file for writing and measures it.
@@ -159,8 +182,10 @@ func (s *Store) openGrower(f *file) error {
 func (s *Store) loadMain(tx *bbolt.Tx) error {
 	meta := tx.Bucket(bucketMeta)
 	s.uptimeBase = getNumber(meta, metaUptime)
+	s.format = getNumber(meta, metaFormat)
 	s.uptimeNoted = s.uptimeBase
 	s.ids.noted = getNumber(meta, metaLease)
+	s.settled = uint64(getNumber(meta, metaSettled))
 	s.reborn = meta.Get(metaRebirth) == nil
 	err := eachNumbered(meta, prefixVolume, func(number uint64, value []byte) error {
 		v, err := decodeVolume(number, value)

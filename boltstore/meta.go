@@ -19,8 +19,10 @@ var (
 const (
 	prefixVolume = 'v'
 
-	// formatNumber is the layout that this version writes and the only one it reads.
-	formatNumber = 1
+	// formatNumber is the layout that this version writes. It reads the first one too,
+	// which knew no journal, and makes it its own.
+	formatNumber = 2
+	formatFirst  = 1
 
 	// uptimeStep is how often the uptime is written at most, seconds.
 	uptimeStep = 60

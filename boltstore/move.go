@@ -95,9 +95,13 @@ func (s *Store) change(apply func(g *group) error) error {
 }
 
 // touchAny is touch for a topic that may not be open: it is then given what an open
-// one has in memory for the length of the group.
+// one has in memory for the length of the group. What the journal knows of it is saved,
+// or would be saved later over what the group does.
 func (g *group) touchAny(t *topic) (*touch, error) {
 	w := g.touch(t)
+	if err := g.saveTopic(t); err != nil {
+		return nil, err
+	}
 	if w.led == nil {
 		led, err := g.load(t)
 		if err != nil {
@@ -182,7 +186,7 @@ func (s *Store) readChunks(m *mover) (chunks []storedChunk, done bool, err error
 		}
 	})
 	if errors.Is(err, errDamaged) || errors.Is(err, edge.ErrGone) {
-		s.log().Warn("part of a ledger cannot be moved and is lost", "ledger", m.id, "error", err)
+		s.logger().Warn("part of a ledger cannot be moved and is lost", "ledger", m.id, "error", err)
 		return chunks, true, nil
 	}
 	return chunks, done, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ func Open(o Options) (*Store, error) {
 	s := &Store{
 		opts: o, lock: lock, queue: newQueue(), shelf: newShelf(), started: time.Now(),
 		closing: make(chan struct{}), done: make(chan struct{}),
+		unsaved: map[*topic]*unsaved{}, loosened: map[*topic]struct{}{}, ends: map[uint64]uint64{},
 		topics: map[edge.TopicName]*topic{}, volumes: map[uint64]*volume{}, stuck: map[uint64]bool{},
 		zeros: make([]byte, 256<<10), nextTopic: 1, compactPause: cmp.Or(o.hooks.pause, compactPause),
 	}
@@ -56,6 +58,9 @@ func makeDir(dir string) error {
 // closeFiles closes whatever has been opened.
 func (s *Store) closeFiles() error {
 	err := s.shelf.closeAll()
+	if s.log != nil {
+		err = errors.Join(err, s.log.Close())
+	}
 	if s.space.grower != nil {
 		err = errors.Join(err, s.space.grower.Close())
 	}
@@ -131,7 +136,7 @@ func (s *Store) tryMain(number uint64, dir *directory) (served bool, err error) 
 // remark notes what happened to the files, for stats and the log.
 func (s *Store) remark(text string) {
 	s.remarks = append(s.remarks, text)
-	s.log().Error("store damaged", "remark", text)
+	s.logger().Error("store damaged", "remark", text)
 }
 
 // listFiles returns the store's files in order, and removes what an interrupted
@@ -216,7 +221,7 @@ func readMetas(f io.ReaderAt) (metas []metaPage, err error) {
 	if len(metas) == 0 {
 		return nil, errors.Join(errs...)
 	}
-	slices.SortFunc(metas, func(a, b metaPage) int { return int(min(max(int64(b.txid-a.txid), -1), 1)) })
+	sort.Slice(metas, func(i, j int) bool { return metas[i].txid > metas[j].txid })
 	return metas, nil
 }
 

@@ -38,6 +38,12 @@ type Options struct {
 
 	// VolumeBytes is the size at which the main file becomes a read-only volume.
 	VolumeBytes int64
+	// JournalBytes is what of the journal stays before its oldest segments are moved into
+	// the files; 0 is a store without a journal. JournalSegment is the size of a segment,
+	// 0 for a quarter of it, 16 MiB at most.
+	JournalBytes   int64
+	JournalSegment int64
+
 	// LedgerEntries and LedgerBytes close a ledger, so that it can be trimmed.
 	LedgerEntries int64
 	LedgerBytes   int64
@@ -51,6 +57,7 @@ type hooks struct {
 	commit func(tx *bbolt.Tx) error         // instead of tx.Commit
 	grow   func(f *os.File, to int64) error // instead of writing zeros up to that size
 	reopen func() error                     // before a failed main file is opened anew
+	sync   func(f *os.File) error           // instead of fdatasync of the journal
 	pause  time.Duration                    // instead of compactPause, unless 0
 }
 
@@ -85,6 +92,10 @@ const (
 	// minVolume keeps the turning over of small stores from costing more than it gives.
 	minVolume = 32 << 20
 
+	// minJournalSegment keeps what a segment costs, its head and the syncs that make it,
+	// small beside what it holds.
+	minJournalSegment = 64 << 10
+
 	// maxGroupBytes bounds what one transaction holds in memory.
 	maxGroupBytes = 64 << 20
 )
@@ -109,6 +120,12 @@ func (o Options) withLimits() (Options, error) {
 		return o, errors.New("store: negative delay or no save interval")
 	case o.VolumeBytes < 1<<20 || o.LedgerEntries < 1 || o.LedgerBytes < 1:
 		return o, errors.New("store: volumes under 1 MiB, or ledgers without size")
+	}
+	if o.JournalBytes > 0 && o.JournalSegment == 0 {
+		o.JournalSegment = min(max(o.JournalBytes/4/pageSize*pageSize, minJournalSegment), 16<<20)
+	}
+	if o.JournalBytes < 0 || o.JournalSegment < 0 || o.JournalSegment%pageSize != 0 {
+		return o, fmt.Errorf("store: journal of %d bytes in segments of %d", o.JournalBytes, o.JournalSegment)
 	}
 	// A main file that turns over needs room for others beside it.
 	if quarter := o.FileLimit / 4; o.VolumeBytes > quarter {

@@ -31,6 +31,12 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
+// TestPowerCutJournal does the same on a store with a journal of few, small segments.
+func TestPowerCutJournal(t *testing.T) {
+	t.Setenv(crashJournal, smallJournal)
+	TestPowerCut(t)
+}
+
 // recordChild runs the crash child under strace until it ends by itself.
 func recordChild(t *testing.T, strace string) *recording {
 	dir, log := t.TempDir(), filepath.Join(t.TempDir(), "strace")

@@ -37,6 +37,7 @@ type queue struct {
 	mu     sync.Mutex // guards what follows, and the dirty sets of all ledgers
 	ops    []operation
 	seen   map[*ledger]bool // scratch of prefix
+	parts  bool             // operations that the journal takes are not mixed with others
 	taken  uint64           // operations taken so far: the order number of ops[0]
 	late   []lateLedger
 	closed bool
@@ -154,6 +155,9 @@ func (q *queue) prefix(maxBytes int) int {
 	var last *ledger
 	clear(q.seen)
 	for n, op := range q.ops {
+		if q.parts && n > 0 && journals(op) != journals(q.ops[0]) {
+			return n
+		}
 		size := op.size()
 		if n > 0 && bytes+size > maxBytes && size > 0 {
 			return n

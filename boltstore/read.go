@@ -29,20 +29,35 @@ var errStop = errors.New("stop")
 
 // Read implements edge.Ledger.
 func (l *ledger) Read(want []edge.Range, maxEntries, maxBytes int) (edge.Batch, error) {
-	r := reading{l: l, v: l.view.Load(), maxEntries: maxEntries, maxBytes: maxBytes}
-	r.batch.Entries = make([]edge.Entry, 0, expect(want, maxEntries))
-	for _, w := range want {
-		if err := r.span(w); err != nil {
-			if errors.Is(err, errStop) {
-				break
+	for {
+		r := reading{l: l, v: l.view.Load(), maxEntries: maxEntries, maxBytes: maxBytes}
+		r.batch.Entries = make([]edge.Entry, 0, expect(want, maxEntries))
+		err := r.spans(want)
+		if errors.Is(err, errSettled) {
+			if r.v != l.view.Load() {
+				continue // with a view that knows
 			}
+			err = edge.ErrGone // nobody tells this ledger any more
+		}
+		if err != nil {
 			return edge.Batch{}, fmt.Errorf("read %s: %w", l.topic.name, err)
 		}
+		if len(r.batch.Entries) == 0 {
+			r.batch.Entries = nil
+		}
+		return r.batch, nil
 	}
-	if len(r.batch.Entries) == 0 {
-		r.batch.Entries = nil
+}
+
+func (r *reading) spans(want []edge.Range) error {
+	for _, w := range want {
+		if err := r.span(w); errors.Is(err, errStop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
 	}
-	return r.batch, nil
+	return nil
 }
 
 // expect is how many entries a read may return, as far as that can be told from the
@@ -75,11 +90,13 @@ func (r *reading) span(w edge.Range) error {
 		if !ok {
 			continue
 		}
-		if r.full() {
-			return errStop
-		}
-		if err := r.ledger(r.v.file(i), piece); err != nil {
-			return err
+		for part := range r.v.parts(piece) {
+			if r.full() {
+				return errStop
+			}
+			if err := r.ledger(i, part); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -132,9 +149,9 @@ func (r *reading) lose(w edge.Range) {
 
 // ledger reads a piece of one ledger in one transaction. Whatever of it cannot be
 // read is lost.
-func (r *reading) ledger(number uint64, piece edge.Range) error {
+func (r *reading) ledger(i int, piece edge.Range) error {
 	next := piece.First
-	err := r.l.store.viewLedger(r.l.topic, number, piece.First.Ledger, func(src chunkSource) error {
+	err := r.l.viewPiece(r.v, i, piece, func(src chunkSource) error {
 		return eachChunk(src, piece, func(c *chunk, err error, covers edge.Range) error {
 			if next.Less(covers.First) {
 				r.lose(edge.Range{First: next, Last: covers.First.Before()})

@@ -14,6 +14,7 @@ type record struct {
 	open  place         // the open ledger; it and the sums in it outlive all entries
 	first sums          // before the first entry that is stored
 	floor edge.Position // last position that was trimmed; the zero value if none
+	filed edge.Position // entries before it lie in the files, the others in the journal
 
 	closed     int           // ledgers beside the open one
 	tail       edge.Position // last entry of these
@@ -38,7 +39,11 @@ type where struct {
 	newest int64  // latest publish time in it
 }
 
-const recordVersion = 1
+// Forms of a record. The first has all entries in the files.
+const (
+	recordFiled   = 1
+	recordVersion = 2
+)
 
 // behind is the sums behind a ledger.
 func (p *place) behind() sums {
@@ -64,7 +69,7 @@ func (r *record) encode(name edge.TopicName) []byte {
 	b = appendPlace(b, &r.open)
 	for _, v := range []int64{
 		r.first.entries, r.first.messages, r.first.bytes, r.floor.Ledger, r.floor.Entry,
-		int64(r.closed), r.tail.Ledger, r.tail.Entry, int64(r.cursors), int64(r.sequences), r.slowest.Ledger, r.slowest.Entry, r.live, r.lastAppend,
+		int64(r.closed), r.tail.Ledger, r.tail.Entry, int64(r.cursors), int64(r.sequences), r.slowest.Ledger, r.slowest.Entry, r.live, r.lastAppend, r.filed.Ledger, r.filed.Entry,
 	} {
 		b = binary.AppendVarint(b, v)
 	}
@@ -73,10 +78,11 @@ func (r *record) encode(name edge.TopicName) []byte {
 
 func decodeRecord(v []byte) (edge.TopicName, record, error) {
 	b, err := unseal(v)
-	if err != nil || len(b) == 0 || b[0] != recordVersion {
+	if err != nil || len(b) == 0 || b[0] != recordVersion && b[0] != recordFiled {
 		return edge.TopicName{}, record{}, fmt.Errorf("topic record: %w", errDamaged)
 	}
 	d := decoder{b: b[1:]}
+	version := b[0]
 	name := edge.TopicName{
 		Domain: string(d.text()), Tenant: string(d.text()), Namespace: string(d.text()), Local: string(d.text()),
 	}
@@ -87,6 +93,11 @@ func decodeRecord(v []byte) (edge.TopicName, record, error) {
 	r.cursors, r.sequences = int(d.varint()), int(d.varint())
 	r.slowest = edge.Position{Ledger: d.varint(), Entry: d.varint()}
 	r.live, r.lastAppend = d.varint(), d.varint()
+	if version == recordFiled {
+		r.filed = r.open.span.End().Next()
+	} else {
+		r.filed = edge.Position{Ledger: d.varint(), Entry: d.varint()}
+	}
 	if err := d.err(); err != nil {
 		return edge.TopicName{}, record{}, fmt.Errorf("topic record: %w", err)
 	}

@@ -83,7 +83,7 @@ const maxRescued = 2 << 20
 // file may be one of this format.
 func (r *rescue) meta() bool {
 	format, err := r.t.format()
-	if err == nil && format != formatNumber {
+	if err == nil && knownFormat(format) != nil {
 		return false
 	}
 	r.s.ids.end = max(r.s.ids.end, r.number(metaLease))

@@ -59,19 +59,23 @@ func (l *ledger) scan(want edge.Range, newest int64, visit func(edge.Position, e
 func (l *ledger) collect(want edge.Range, newest int64) (piece []scanned, after edge.Position, err error) {
 	v := l.view.Load()
 	for i := range v.spans.Len() {
-		part, ok := v.clip(i, want)
+		whole, ok := v.clip(i, want)
 		if !ok || v.newest(i) < newest {
 			continue
 		}
-		piece, err = l.collectLedger(v.file(i), part, newest)
-		if errors.Is(err, errDamaged) || errors.Is(err, edge.ErrGone) {
-			err = nil
-		}
-		if errors.Is(err, errStop) {
-			return piece, piece[len(piece)-1].at.Next(), nil
-		}
-		if err != nil || len(piece) > 0 {
-			return piece, part.Last.Next(), err
+		for part := range v.parts(whole) {
+			piece, err = l.collectLedger(v, i, part, newest)
+			switch {
+			case errors.Is(err, errSettled) && v != l.view.Load():
+				return l.collect(want, newest) // with a view that knows
+			case errors.Is(err, errDamaged), errors.Is(err, edge.ErrGone), errors.Is(err, errSettled):
+				err = nil
+			case errors.Is(err, errStop):
+				return piece, piece[len(piece)-1].at.Next(), nil
+			}
+			if err != nil || len(piece) > 0 {
+				return piece, part.Last.Next(), err
+			}
 		}
 	}
 	return nil, edge.Position{}, nil
@@ -85,9 +89,9 @@ func (v *view) newest(i int) int64 {
 	return v.where[i].newest
 }
 
-func (l *ledger) collectLedger(number uint64, part edge.Range, newest int64) (piece []scanned, err error) {
+func (l *ledger) collectLedger(v *view, i int, part edge.Range, newest int64) (piece []scanned, err error) {
 	var names interned
-	err = l.store.viewLedger(l.topic, number, part.First.Ledger, func(src chunkSource) error {
+	err = l.viewPiece(v, i, part, func(src chunkSource) error {
 		return eachChunk(src, part, func(c *chunk, err error, covers edge.Range) error {
 			if err != nil || c.newest < newest {
 				return nil

@@ -1,9 +1,12 @@
 package boltstore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sort"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -42,6 +45,16 @@ func decodeSequence(v []byte) (storedSequence, error) {
 	q.Highest, q.used = d.varint(), d.varint()
 	q.ChunkUUID, q.ChunkID = string(d.text()), int32(d.varint())
 	return q, d.err()
+}
+
+// noteSequence remembers that an append moves its producer's sequence.
+func (g *group) noteSequence(w *touch, op *appendOp) {
+	if !g.journal {
+		w.note(op)
+		return
+	}
+	uptime := g.store.uptime()
+	w.events = append(w.events, func(u *unsaved) { u.note(&op.m.Facts, op.m.Generated, uptime) })
 }
 
 // note remembers the appends of each producer, to write their last state once.
@@ -112,11 +125,9 @@ func (g *group) evictSequences(w *touch, b *bbolt.Bucket) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(all, func(a, b named) int {
-		if a.Generated != b.Generated {
-			return int(b2i(b.Generated) - b2i(a.Generated))
-		}
-		return int(min(max(a.used-b.used, -1), 1))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Or(cmp.Compare(b2i(b.Generated), b2i(a.Generated)), cmp.Compare(a.used, b.used), strings.Compare(a.name, b.name)) < 0
 	})
 	n := min(len(all), len(all)-edge.MaxSequences+evictSequences)
 	for _, q := range all[:n] {
@@ -130,6 +141,7 @@ func (g *group) evictSequences(w *touch, b *bbolt.Bucket) error {
 
 // Sequences implements edge.Ledger.
 func (l *ledger) Sequences() (map[string]edge.SequenceState, error) {
+	newer := l.store.unsavedSequences(l.topic) // before the file is read
 	states := map[string]edge.SequenceState{}
 	now := l.store.uptime()
 	err := l.store.viewTopic(l.topic, func(b *bbolt.Bucket) error {
@@ -148,6 +160,7 @@ func (l *ledger) Sequences() (map[string]edge.SequenceState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sequences of %s: %w", l.topic.name, err)
 	}
+	newer.over(states, now)
 	return states, nil
 }
 
@@ -175,6 +188,10 @@ func (op *dropSequencesOp) admit(g *group) error {
 
 func (op *dropSequencesOp) apply(g *group) error {
 	w := g.touch(op.l.topic)
+	if g.journal {
+		g.recordForget(w, op.all, op.names)
+		return nil
+	}
 	b, err := g.bucket(w.topic)
 	if err != nil {
 		return err

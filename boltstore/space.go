@@ -52,7 +52,7 @@ func (s *Store) measure() error {
 // mainLimit is how large the main file may become. It has to fit into the map, which
 // is short on 32-bit machines.
 func (s *Store) mainLimit() int64 {
-	limit := s.opts.FileLimit - s.volumeBytes()
+	limit := s.opts.FileLimit - s.volumeBytes() - s.journalBytes()
 	if is32bit {
 		return min(limit, 512<<20)
 	}
@@ -100,7 +100,7 @@ func (s *Store) makeTail(bytes int64) {
 		return
 	}
 	if err := s.growTo(min(p.high+need+p.step, s.mainLimit())); err != nil {
-		s.log().Debug("main file does not grow", "error", err)
+		s.logger().Debug("main file does not grow", "error", err)
 	}
 }
 
@@ -170,4 +170,11 @@ func (s *Store) writeAhead() bool {
 }
 
 // fileBytes is what all files take.
-func (s *Store) fileBytes() int64 { return s.main.size.Load() + s.volumeBytes() }
+func (s *Store) fileBytes() int64 { return s.main.size.Load() + s.volumeBytes() + s.journalBytes() }
+
+func (s *Store) journalBytes() int64 {
+	if s.log == nil {
+		return 0
+	}
+	return s.log.Bytes()
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"wayside/boltstore/journal"
 	"wayside/edge"
 )
 
@@ -29,8 +31,10 @@ type Store struct {
 	done    chan struct{} // closed when the committer has ended
 	remarks []string      // what happened to the files at opening
 
-	topicsMu sync.RWMutex // guards topics and what it says of each topic
+	log      *journal.Log // nil without a journal
+	topicsMu sync.RWMutex // guards topics, what it says of each topic, and unsaved
 	topics   map[edge.TopicName]*topic
+	unsaved  map[*topic]*unsaved // what the journal has of topics and the main file has not
 
 	live    atomic.Int64 // bytes
 	commits atomic.Int64
@@ -40,6 +44,7 @@ type Store struct {
 
 	// The committer's own.
 	main         *file
+	format       int64 // of the main file, as it was opened
 	space        space
 	ids          *ids
 	volumes      map[uint64]*volume
@@ -57,7 +62,19 @@ type Store struct {
 	compactAfter time.Time
 	compactPause time.Duration
 	arena        []byte // values of the transaction under way
-	zeros        []byte
+
+	// Of the journal.
+	loosened map[*topic]struct{} // topics with loose chunks
+	loose    int                 // these, in all
+	settled  uint64              // commits up to it are saved
+	ends     map[uint64]uint64   // the last commit of each segment
+	fresh    int64               // bytes of the journal that are not saved
+	since    time.Time           // of the first of them
+	saving   *saving             // nil when none is under way
+	filing   []byte              // values that are moved
+	turning  bool                // the main file is to turn over
+	pause    time.Time           // until then nothing is settled, after a failure
+	zeros    []byte
 }
 
 // Records implements edge.Store.
@@ -68,10 +85,10 @@ func (s *Store) Records() []edge.TopicRecord {
 		list = append(list, t.record())
 	}
 	s.topicsMu.RUnlock()
-	slices.SortFunc(list, func(a, b edge.TopicRecord) int {
-		x, y := &a.Name, &b.Name
+	sort.Slice(list, func(i, j int) bool {
+		x, y := &list[i].Name, &list[j].Name
 		return cmp.Or(strings.Compare(x.Domain, y.Domain), strings.Compare(x.Tenant, y.Tenant),
-			strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Local, y.Local))
+			strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Local, y.Local)) < 0
 	})
 	return list
 }
@@ -80,7 +97,7 @@ func (s *Store) Records() []edge.TopicRecord {
 func (s *Store) Stats() edge.StoreStats {
 	st := edge.StoreStats{
 		LiveBytes:   s.live.Load(),
-		FileBytes:   s.shelf.bytes(),
+		FileBytes:   s.shelf.bytes() + s.journalBytes(),
 		Quota:       s.opts.Quota,
 		FileLimit:   s.opts.FileLimit,
 		Commits:     s.commits.Load(),
@@ -111,7 +128,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-func (s *Store) log() *slog.Logger { return s.opts.Logger }
+func (s *Store) logger() *slog.Logger { return s.opts.Logger }
 
 // uptime counts the seconds that brokers have run on this store.
 func (s *Store) uptime() int64 { return s.uptimeBase + int64(time.Since(s.started)/time.Second) }

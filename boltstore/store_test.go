@@ -60,6 +60,19 @@ func harness(change func(*Options)) edgetest.Harness {
 	}
 }
 
+// TestContractJournal runs the contract on a store with a journal, of which little stays.
+func TestContractJournal(t *testing.T) {
+	edgetest.TestStore(t, harness(func(o *Options) { o.JournalBytes = 64 << 20 }))
+}
+
+func TestContractSmallJournal(t *testing.T) {
+	edgetest.TestStore(t, harness(func(o *Options) {
+		o.JournalBytes, o.JournalSegment = 128<<10, 64<<10
+		o.VolumeBytes = 1 << 20
+		o.GroupBytes = 64 << 10
+	}))
+}
+
 // failCommits lets groups fail before they change anything.
 func (s *Store) failCommits(err error) {
 	if err == nil {

@@ -14,6 +14,8 @@ type topic struct {
 	// The committer alone writes these, under Store.topicsMu; others read under it.
 	rec record
 	led *ledger // nil when it is not open
+	// loose are its chunks in the journal, in order. The committer's, readers have views.
+	loose []looseChunk
 
 	bad error // the committer's: why the topic takes no changes
 }

@@ -22,6 +22,9 @@ type touch struct {
 	marks     []mark                 // all cursors, once they changed
 	marked    bool                   // marks is meant
 	sequenced map[string][]*appendOp // appends by producer name, for its sequence
+	chunks    []looseChunk           // in the group's payload
+	tight     int                    // loose chunks, from the first, that are not loose any more
+	events    []func(*unsaved)       // what the main file will have to be told
 	deleted   bool
 }
 
@@ -98,9 +101,13 @@ func (g *group) roll(w *touch) error {
 			Ledger: id, Last: -1, Created: g.now,
 			EntriesBefore: next.entries, MessagesBefore: next.messages, BytesBefore: next.bytes,
 		},
-		where: where{file: g.store.main.number},
+		where: where{file: g.store.firstFile()},
 	}
 	w.setClosed(list)
+	if g.journal {
+		g.recordRoll(w, old, id)
+		return nil
+	}
 	b, err := g.bucket(w.topic)
 	if err != nil {
 		return err

@@ -49,6 +49,10 @@ func (op *trimOp) apply(g *group) error {
 		}
 	}
 	w.rec.floor = list[n-1].span.End()
+	w.rec.filed = edge.Max(w.rec.filed, w.rec.floor.Next())
+	for w.tight = 0; w.tight < len(w.topic.loose) && !w.rec.floor.Less(w.topic.loose[w.tight].last()); {
+		w.tight++
+	}
 	w.setClosed(list[n:])
 	return nil
 }

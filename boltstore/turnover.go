@@ -31,6 +31,10 @@ func (s *Store) turnOverIfDue(need int64) error {
 	if s.shelf.bytes()-p.tail()+start > s.opts.FileLimit {
 		return nil
 	}
+	if s.partial() != nil {
+		s.turning = true // first what belongs to its ledgers comes in
+		return nil
+	}
 	if err := s.turnOver(); err != nil {
 		return fmt.Errorf("turn main file over: %w", err)
 	}
@@ -58,7 +62,7 @@ func (s *Store) turnOver() error {
 	s.volumes[old.number] = &c.held
 	s.sweeping, s.compaction = false, nil
 	s.shelf.put(f, true)
-	s.log().Info("main file is full, a new one takes its place", "volume", fileName(old.number), "main", fileName(next))
+	s.logger().Info("main file is full, a new one takes its place", "volume", fileName(old.number), "main", fileName(next))
 	return errors.Join(s.retire(old, high), s.ids.write(s.ids.end, next), s.dropIfEmpty(s.volumes[old.number]))
 }
 
@@ -129,6 +133,11 @@ func (s *Store) carryMeta(tx *bbolt.Tx, volumes []*volume) error {
 	}
 	if err := putNumber(meta, metaUptime, s.uptime()); err != nil {
 		return err
+	}
+	if s.log != nil {
+		if err := putNumber(meta, metaSettled, int64(s.settled)); err != nil {
+			return err
+		}
 	}
 	return putNumber(meta, metaLease, s.ids.end)
 }

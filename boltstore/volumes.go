@@ -54,7 +54,7 @@ func (g *group) flushVolumes() error {
 		g.after = append(g.after, func() {
 			g.store.volumes[number] = v
 			if err := g.store.dropIfEmpty(v); err != nil {
-				g.store.log().Warn("empty volume stays", "error", err)
+				g.store.logger().Warn("empty volume stays", "error", err)
 			}
 		})
 	}

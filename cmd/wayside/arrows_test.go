@@ -26,8 +26,10 @@ var arrows = map[string][]string{
 	"wire":          {"wire/pulsarpb"},
 	"wire/pulsarpb": {},
 	"wire/wiretest": {"wire", "wire/pulsarpb"},
-	"boltstore":     {"edge"},
+	"boltstore":     {"edge", "boltstore/journal"},
 	"uplink":        {"edge", "wire", "wire/pulsarpb"}, // the metadata that wire unpacks
+
+	"boltstore/journal": {},
 }
 
 // testArrows is what tests of a package may import beyond its own arrows: doubles, and

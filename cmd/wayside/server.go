@@ -128,6 +128,7 @@ func (b *server) storeOptions() boltstore.Options {
 	o.CommitDelay = b.Storage.CommitDelay
 	// Acknowledged data goes by whole ledgers: quarters of what is to stay readable.
 	o.LedgerBytes = min(o.LedgerBytes, max(b.Storage.KeepAcked/4, 1<<20))
+	o.JournalBytes = journalBytes(b.Storage.KeepAcked, o)
 	return o
 }
 
@@ -308,4 +309,18 @@ func (b *server) reportData() any {
 		now = b.data
 	}
 	return dataReport{b.edgeID, now.path, now.fileSystem, now.free, now.warnings()}
+}
+
+// journalSlack is what the journal holds beside the acknowledged data that is to stay
+// readable: so that this never has to be moved.
+const journalSlack = 16 << 20
+
+// journalBytes is the size of the journal: never more than an eighth of what the files
+// may take.
+func journalBytes(keep int64, o boltstore.Options) int64 {
+	limit := o.FileLimit
+	if limit == 0 {
+		limit = 2 * o.Quota
+	}
+	return min(keep+journalSlack, limit/8)
 }

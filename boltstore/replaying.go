@@ -1,0 +1,307 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"wayside/boltstore/journal"
+	"wayside/edge"
+)
+
+// openJournal replays what the main file does not know, and saves it. Where the options
+// want no journal, or ids may come back, all of it is filed.
+func (s *Store) openJournal(rebirth bool) error {
+	if s.opts.JournalBytes == 0 && !s.journalExists() {
+		return nil
+	}
+	o := journal.DefaultOptions()
+	o.Dir, o.Logger, o.SegmentBytes = s.opts.Path, s.opts.Logger, s.opts.JournalSegment
+	o.Sync = s.opts.hooks.sync
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = minJournalSegment
+	}
+	var err error
+	if s.log, err = journal.Open(o); err != nil {
+		return err
+	}
+	if err := s.replay(); err != nil {
+		return err
+	}
+	if err := s.log.Start(); isFull(err) {
+		s.setFailure(err) // tried again until there is space
+	} else if err != nil {
+		return err
+	}
+	for len(s.unsaved) > 0 || s.saving != nil || s.settled+1 < s.log.Next() {
+		if err := s.saveStep(); err != nil {
+			return err
+		}
+	}
+	if rebirth || s.opts.JournalBytes == 0 {
+		return s.fileAll()
+	}
+	s.queue.parts = true
+	return nil
+}
+
+// journalExists reports whether the directory has segments.
+func (s *Store) journalExists() bool {
+	names, _ := filepath.Glob(filepath.Join(s.opts.Path, "journal-*.seg"))
+	return len(names) > 0
+}
+
+// fileAll empties the journal, and does away with it if it is not wanted.
+func (s *Store) fileAll() error {
+	for len(s.loosened) > 0 {
+		if s.turning {
+			if _, err := s.finishStep(); err != nil {
+				return err
+			}
+			continue
+		}
+		var batch []*topic
+		for t := range s.loosened {
+			if batch = append(batch, t); len(batch) == fileTopics {
+				break
+			}
+		}
+		if err := s.file(batch, math.MaxUint64); err != nil {
+			return err
+		}
+	}
+	if s.opts.JournalBytes > 0 {
+		s.queue.parts = true
+		return nil
+	}
+	err := s.log.Close()
+	s.log = nil
+	if err != nil {
+		return err
+	}
+	names, err := os.ReadDir(s.opts.Path)
+	if err != nil {
+		return err
+	}
+	for _, e := range names {
+		if strings.HasSuffix(e.Name(), ".seg") {
+			if err := os.Remove(filepath.Join(s.opts.Path, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return s.change(func(g *group) error {
+		g.changed = true
+		return g.tx.Bucket(bucketMeta).Delete(metaSettled)
+	})
+}
+
+// replaying is the journal on its way into memory.
+type replaying struct {
+	s      *Store
+	topics map[uint64]*topic
+	names  interned
+}
+
+func (s *Store) replay() error {
+	r := replaying{s: s, topics: map[uint64]*topic{}}
+	for _, t := range s.topics {
+		r.topics[t.key] = t
+	}
+	gaps, err := s.log.Replay(s.settled, r.group)
+	if err != nil {
+		return err
+	}
+	for _, gap := range gaps {
+		s.remark(fmt.Sprintf("the journal has lost %s: what they brought is missing", gap))
+	}
+	s.active = 0
+	for _, t := range s.topics {
+		s.active += b2i(t.rec.open.span.Entries() > 0)
+	}
+	return nil
+}
+
+func (r *replaying) group(g journal.Group) error {
+	r.s.ends[g.At.Segment] = g.Commit
+	d := decoder{b: g.Data}
+	now := int64(d.uint64())
+	for len(d.b) > 0 && !d.bad {
+		kind := d.take(1)
+		key, birth := d.uvarint(), d.uint64()
+		n := d.take(4)
+		if d.bad {
+			break
+		}
+		body := d.take(int(binary.LittleEndian.Uint32(n)))
+		t := r.topics[key]
+		if d.bad || t == nil || t.rec.birth != birth {
+			continue // the topic is gone
+		}
+		at := g.At
+		at.Offset += int64(len(g.Data) - len(d.b) - len(body))
+		r.record(kind[0], t, decoder{b: body}, g.Commit > r.s.settled, at, now)
+	}
+	if d.bad {
+		r.s.logger().Error("a group of the journal cannot be understood", "commit", g.Commit)
+	}
+	return nil
+}
+
+// record applies one record. One that the main file knows counts only for its chunk.
+func (r *replaying) record(kind byte, t *topic, d decoder, fresh bool, at journal.Place, now int64) {
+	if kind == recordChunk {
+		r.chunk(t, d, fresh, at, now)
+		return
+	}
+	if !fresh {
+		return
+	}
+	u := r.s.unsavedOf(t)
+	switch kind {
+	case recordRoll:
+		place, err := decodePlace(d.text())
+		if next := d.varint(); err == nil && !d.bad {
+			r.roll(t, place, next, now)
+		}
+	case recordCursor:
+		name, value := string(d.text()), d.text()
+		if !d.bad {
+			u.cursor(name, append([]byte(nil), value...))
+		}
+	case recordGone:
+		u.cursor(string(d.text()), nil)
+	case recordBig:
+		delete(u.cursors, string(d.text()))
+	case recordForget:
+		var names []string
+		for len(d.b) > 0 && !d.bad {
+			names = append(names, string(d.text()))
+		}
+		u.forget(names)
+	}
+}
+
+// roll closes a topic's open ledger, if the main file does not know that.
+func (r *replaying) roll(t *topic, old place, next, now int64) {
+	if t.rec.open.span.Ledger != old.span.Ledger {
+		return
+	}
+	old.file = t.rec.open.file
+	r.s.unsavedOf(t).closed = append(r.s.unsavedOf(t).closed, old)
+	behind := old.behind()
+	if t.rec.closed == 0 {
+		t.rec.first = sums{old.span.EntriesBefore, old.span.MessagesBefore, old.span.BytesBefore}
+	}
+	t.rec.closed++
+	t.rec.tail = old.span.End()
+	t.rec.open = place{span: edge.Span{
+		Ledger: next, Last: -1, Created: now,
+		EntriesBefore: behind.entries, MessagesBefore: behind.messages, BytesBefore: behind.bytes,
+	}}
+	r.s.ids.start(next + 1)
+}
+
+// chunk notes where a chunk lies, and what its entries changed.
+func (r *replaying) chunk(t *topic, d decoder, fresh bool, at journal.Place, now int64) {
+	whole := len(d.b)
+	ledger, first := d.varint(), d.varint()
+	flags := d.take(1)
+	if d.bad {
+		return
+	}
+	var each []byte
+	if flags[0] == mixedFlags {
+		each = d.text()
+	}
+	value := d.b
+	c, err := openChunk(ledger, first, mapped(value))
+	if d.bad || err != nil {
+		r.s.logger().Error("entries in the journal are damaged and lost", "topic", t.name.String(), "entry", edge.Position{Ledger: ledger, Entry: first}.String(), "error", err)
+		return
+	}
+	l := looseChunk{
+		ledger: ledger, first: first, count: int32(c.count),
+		segment: at.Segment, offset: at.Offset + int64(whole-len(value)), length: int32(len(value)),
+	}
+	if rec := &t.rec; !l.last().Less(rec.filed) && rec.floor.Less(l.last()) {
+		t.loose = append(t.loose, l)
+		r.s.loose++
+		r.s.loosened[t] = struct{}{}
+	}
+	if fresh {
+		r.entries(t, &c, flags[0], each, now)
+	}
+}
+
+// entries counts those of a chunk.
+func (r *replaying) entries(t *topic, c *chunk, flags byte, each []byte, now int64) {
+	u := r.s.unsavedOf(t)
+	open := &t.rec.open
+	grows := c.ledger == open.span.Ledger && c.last() > open.span.Last
+	if grows && open.span.Entries() == 0 {
+		open.newest = math.MinInt64
+	}
+	walk := c.at(c.first)
+	for i := 0; walk.more(); i++ {
+		f, ok := walk.read()
+		if !ok {
+			continue
+		}
+		e, err := c.open(f, &r.names)
+		if err != nil {
+			continue
+		}
+		if grows && f.entry > open.span.Last {
+			open.span.Bytes += int64(len(e.Data))
+			open.span.LastTime = e.Facts.Publish
+			open.newest = max(open.newest, e.Facts.Publish)
+		}
+		if i < len(each) {
+			flags = each[i]
+		}
+		if flags&flagSequenced != 0 {
+			u.note(&e.Facts, flags&flagGenerated != 0, r.s.uptimeBase)
+		}
+	}
+	if grows {
+		open.span.Last = c.last()
+		open.span.Messages = int64(c.index+c.messages) - open.span.MessagesBefore
+		t.rec.lastAppend = now
+	}
+}
+
+// Flags of the entries of a chunk in the journal: one byte for all if they are the same,
+// or mixedFlags and one for each, behind their number.
+const (
+	flagSequenced = 1
+	flagGenerated = 2
+	mixedFlags    = 0xff
+)
+
+func flagsOf(op *appendOp) (f byte) {
+	if op.m.Sequenced && op.m.Facts.Producer != "" {
+		f = flagSequenced
+		if op.m.Generated {
+			f |= flagGenerated
+		}
+	}
+	return f
+}
+
+func appendFlags(b []byte, ops []*appendOp) []byte {
+	f := flagsOf(ops[0])
+	for _, op := range ops[1:] {
+		if flagsOf(op) != f {
+			b = binary.AppendUvarint(append(b, mixedFlags), uint64(len(ops)))
+			for _, op := range ops {
+				b = append(b, flagsOf(op))
+			}
+			return b
+		}
+	}
+	return append(b, f)
+}
