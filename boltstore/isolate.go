@@ -26,6 +26,7 @@ func (g *group) isolate(err error) bool {
 		}
 	}
 	g.restart(t)
+	g.store.dropTopic(t)
 	return true
 }
 

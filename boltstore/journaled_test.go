@@ -274,6 +274,41 @@ func TestWhatIsTrimmedInTimeIsWrittenOnce(t *testing.T) {
 	}
 }
 
+// A topic whose pages are damaged costs itself, and neither the start nor the others.
+func TestADamagedTopicIsGivenUp(t *testing.T) {
+	o := journalOptions(t)
+	s := mustOpen(t, o)
+	a, b := mustLedger(t, s, "a", "c"), mustLedger(t, s, "b", "c")
+	mustAppend(t, a, numbered(0, 20)...)
+	mustAppend(t, b, numbered(0, 20)...)
+	key := s.topics[crashName("a")].key
+	copied := filepath.Join(t.TempDir(), "s")
+	if err := os.CopyFS(copied, os.DirFS(o.Path)); err != nil {
+		t.Fatal(err)
+	}
+	db, err := openWritable(filepath.Join(copied, fileName(1)), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(topicKey(key)) })
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	o.Path = copied
+	damaged := mustOpen(t, o)
+	wantTexts(t, mustLedger(t, damaged, "b"), numbered(0, 20)...)
+	if _, err := damaged.OpenLedger(crashName("a"), nil); !errors.Is(err, edge.ErrStorage) {
+		t.Errorf("the damaged one: %v", err)
+	}
+	l := mustLedger(t, damaged, "new", "c")
+	for range 40 { // segments go, also those with something of the damaged one
+		mustAppend(t, l, strings.Repeat("x", 20_000))
+	}
+	if n := damaged.log.Used(); n > 2*o.JournalBytes {
+		t.Errorf("the journal takes %d bytes", n)
+	}
+}
+
 // A rotten place in the journal costs what lies there and is named; the rest is served.
 func TestRotInTheJournal(t *testing.T) {
 	o := journalOptions(t)

@@ -37,7 +37,9 @@ func (s *Store) openJournal(rebirth bool) error {
 		return err
 	}
 	for len(s.unsaved) > 0 || s.saving != nil || s.settled+1 < s.log.Next() {
-		if err := s.saveStep(); err != nil {
+		if err := s.saveStep(); isFull(err) {
+			break // it is in memory, and saved when there is space
+		} else if err != nil {
 			return err
 		}
 	}

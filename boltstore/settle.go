@@ -60,7 +60,7 @@ func (s *Store) noteCommit(at journal.Place, number uint64, bytes int) {
 	s.ends[at.Segment] = number
 }
 
-// forgetTopic drops what is known of a topic that is deleted.
+// forgetTopic is dropTopic for who holds topicsMu.
 func (s *Store) forgetTopic(t *topic) {
 	delete(s.unsaved, t)
 	s.tighten(t, len(t.loose))
@@ -94,19 +94,13 @@ func (s *Store) saveStep() error {
 	batch := v.topics[:n]
 	last := n == len(v.topics)
 	s.makeTail(int64(n) * cursorBytes)
-	err := s.change(func(g *group) error {
-		for _, t := range batch {
-			if s.topics[t.name] != t || t.bad != nil {
-				continue
-			}
-			w, err := g.touchAny(t)
-			if err != nil {
+	err := s.sparing(func(g *group, at **topic) error {
+		for _, *at = range batch {
+			if err := g.save(*at); err != nil {
 				return err
 			}
-			if t.led == nil { // nobody has counted its cursors
-				w.marks, w.marked = w.led.marks, true
-			}
 		}
+		*at = nil
 		if !last {
 			return nil
 		}
@@ -123,6 +117,51 @@ func (s *Store) saveStep() error {
 		s.settled, s.saving = v.upTo, nil
 	}
 	return nil
+}
+
+// save brings a topic's record up to date, and all that saveTopic does.
+func (g *group) save(t *topic) error {
+	if g.store.topics[t.name] != t {
+		return nil
+	}
+	if t.bad != nil {
+		g.store.dropTopic(t)
+		return nil
+	}
+	w, err := g.touchAny(t)
+	if err == nil && t.led == nil { // nobody has counted its cursors
+		w.marks, w.marked = w.led.marks, true
+	}
+	return err
+}
+
+// sparing makes a transaction on several topics. One whose pages are damaged, at says
+// which is worked on, is given up, and it is tried again without that one.
+func (s *Store) sparing(apply func(g *group, at **topic) error) error {
+	for {
+		var at *topic
+		err := s.change(func(g *group) error { return apply(g, &at) })
+		if at == nil || !errors.Is(err, errDamaged) {
+			return err
+		}
+		s.giveUp(at, err)
+	}
+}
+
+// giveUp lets a topic take no changes until the next start has looked at the file. What
+// the journal has of it would keep segments from being used again, and is dropped.
+func (s *Store) giveUp(t *topic, cause error) {
+	t.bad = fmt.Errorf("%w: topic %s: %w", edge.ErrStorage, t.name, cause)
+	s.logger().Error("topic is damaged, it takes no changes, and what was new of it is lost",
+		"topic", t.name.String(), "chunks", len(t.loose), "error", cause)
+	s.dropTopic(t)
+}
+
+// dropTopic drops what the journal has of a topic.
+func (s *Store) dropTopic(t *topic) {
+	s.topicsMu.Lock()
+	defer s.topicsMu.Unlock()
+	s.forgetTopic(t)
 }
 
 // saveTopic writes what the main file does not know of a topic, but for its record and
@@ -284,12 +323,16 @@ func (s *Store) fileThese(moves []filing, bytes int) error {
 	if err := s.makeRoom(int64(bytes), int64(len(moves))); err != nil {
 		return err
 	}
-	err := s.change(func(g *group) error {
+	err := s.sparing(func(g *group, at **topic) error {
 		for i := range moves {
+			if *at = moves[i].t; (*at).bad != nil {
+				continue
+			}
 			if err := g.file(&moves[i]); err != nil {
 				return err
 			}
 		}
+		*at = nil
 		return nil
 	})
 	if err != nil {
