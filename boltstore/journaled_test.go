@@ -274,6 +274,39 @@ func TestWhatIsTrimmedInTimeIsWrittenOnce(t *testing.T) {
 	}
 }
 
+// Whatever writes a topic's record writes what the record counts on: a ledger that was
+// closed in the journal is not forgotten because something else has moved the record on.
+func TestARecordNeverGetsAheadOfItsLedgers(t *testing.T) {
+	for name, change := range map[string]func(l edge.Ledger, done func(error)){
+		"properties": func(l edge.Ledger, done func(error)) { l.SetProperties([]byte("p"), done) },
+		"trim": func(l edge.Ledger, done func(error)) {
+			l.Trim(edge.Position{Ledger: l.Spans().Closed[1].Ledger}, done)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := journalOptions(t)
+			s := mustOpen(t, o)
+			l := mustLedger(t, s, "a", "c")
+			for i := range 4 {
+				mustAppend(t, l, numbered(10*i, 10*i+10)...)
+				if err := await(l.Roll); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := await(func(done func(error)) { change(l, done) }); err != nil {
+				t.Fatal(err)
+			}
+			want := texts(t, l)
+			copied := filepath.Join(t.TempDir(), "s")
+			if err := os.CopyFS(copied, os.DirFS(o.Path)); err != nil {
+				t.Fatal(err)
+			}
+			o.Path = copied
+			wantTexts(t, mustLedger(t, mustOpen(t, o), "a"), want...)
+		})
+	}
+}
+
 // A topic whose pages are damaged costs itself, and neither the start nor the others.
 func TestADamagedTopicIsGivenUp(t *testing.T) {
 	o := journalOptions(t)

@@ -176,10 +176,11 @@ func (g *group) saveTopic(t *topic) error {
 	if err != nil {
 		return err
 	}
+	w := g.touch(t)
 	for i := range u.closed {
 		p := &u.closed[i]
-		if !t.rec.floor.Less(p.span.End()) {
-			continue
+		if !w.rec.floor.Less(p.span.End()) {
+			continue // trimmed
 		}
 		if err := b.Put(placeKey(p.span.Ledger), p.encode()); err != nil {
 			return err
@@ -192,8 +193,6 @@ func (g *group) saveTopic(t *topic) error {
 		g.saved = map[*topic]bool{}
 	}
 	g.saved[t] = true
-	g.changed = true
-	w := g.touch(t)
 	if err := g.saveSequences(w, u); err != nil {
 		return err
 	}

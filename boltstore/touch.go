@@ -127,6 +127,9 @@ func (g *group) flush(w *touch) error {
 	if err := g.flushSequences(w); err != nil {
 		return err
 	}
+	if err := g.saveTopic(w.topic); err != nil { // what the record counts on
+		return err
+	}
 	w.rec.live = w.liveBytes()
 	return g.putRecord(w)
 }
