@@ -6,9 +6,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"wayside/edge/admin"
 )
@@ -78,6 +80,14 @@ func TestStartLines(t *testing.T) {
 func TestSecondInstance(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	b := serve(t, dir)
+	second := filepath.Join(dir, "journal-000002.seg") // made beside, once it serves
+	for end := time.Now().Add(30 * time.Second); ; runtime.Gosched() {
+		if _, err := os.Stat(second); err == nil {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("%v in\n%s", err, tree(t, dir))
+		}
+	}
 	before := tree(t, dir)
 	o := command(t, "", "serve", "--data", dir, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--set", "log.level=error")
 	o.want(t, exitInUse, "", "wayside: data directory is in use: "+dir+": process ")
