@@ -376,3 +376,35 @@ func TestRotInTheJournal(t *testing.T) {
 	s.opts.hooks.refuse.Store(nil)
 	mustAppend(t, d, "behind")
 }
+
+// The bucket of a deleted topic stays until it is swept; a start in between gives no new
+// topic its number.
+func TestNumbersOfDeadTopicsAreNotGivenAgain(t *testing.T) {
+	o := journalOptions(t)
+	s := mustOpen(t, o)
+	mustLedger(t, s, "a")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const dead = 5
+	db, err := openWritable(filepath.Join(o.Path, fileName(1)), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		if _, err := tx.CreateBucket(topicKey(dead)); err != nil {
+			return err
+		}
+		return tx.Bucket(bucketDead).Put(topicKey(dead), []byte{})
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, o)
+	if s.nextTopic <= dead {
+		t.Errorf("the next topic has number %d", s.nextTopic)
+	}
+	for i := range 8 {
+		mustAppend(t, mustLedger(t, s, fmt.Sprint("new", i)), "x")
+	}
+}

@@ -198,9 +198,22 @@ func (s *Store) loadMain(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	k, _ := tx.Bucket(bucketDead).Cursor().First()
-	s.sweeping = k != nil
+	if err := s.loadDead(tx); err != nil {
+		return err
+	}
 	return s.loadRecords(tx)
+}
+
+// loadDead sees to it that what waits to be swept goes, and that no new topic gets the
+// number of one whose bucket is still there.
+func (s *Store) loadDead(tx *bbolt.Tx) error {
+	return tx.Bucket(bucketDead).ForEach(func(path, _ []byte) error {
+		s.sweeping = true
+		if n, ok := keyNumber(path[:min(len(path), len(topicKey(0)))], 1); ok {
+			s.nextTopic = max(s.nextTopic, n+1)
+		}
+		return nil
+	})
 }
 
 // loadRecords fills the table of topics. A damaged record loses its topic's name, so
