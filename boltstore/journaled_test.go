@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -125,7 +126,9 @@ func makeFirstForm(tx *bbolt.Tx) error {
 
 // A sync of the journal that fails refuses changes until the store goes on in another
 // segment; what had failed is not there, then and after a start.
-func TestJournalSyncFails(t *testing.T) {
+func TestJournalSyncFails(t *testing.T) { synctest.Test(t, testJournalSyncFails) }
+
+func testJournalSyncFails(t *testing.T) {
 	o := journalOptions(t)
 	var broken atomic.Bool
 	o.hooks.sync = func(f *os.File) error {
@@ -146,10 +149,9 @@ func TestJournalSyncFails(t *testing.T) {
 	}
 	wantTexts(t, l, "one")
 	broken.Store(false)
-	for end := time.Now().Add(20 * time.Second); s.Stats().Failed != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not repaired")
-		}
+	time.Sleep(2 * repairPause) // fake time
+	if err := s.Stats().Failed; err != nil {
+		t.Fatalf("not repaired: %v", err)
 	}
 	if err := await(l.Recover); err != nil {
 		t.Fatal(err)
@@ -158,6 +160,38 @@ func TestJournalSyncFails(t *testing.T) {
 	wantTexts(t, l, "one", "two")
 	s = reopened(t, s, o)
 	wantTexts(t, mustLedger(t, s, "a"), "one", "two")
+}
+
+// A store whose main file fails for a while tries again in pauses. One that did not would
+// keep this clock from going on.
+func TestSavingFailsInPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		tries := 0
+		o := journalOptions(t)
+		o.hooks.commit = func(tx *bbolt.Tx) error {
+			if broken.Load() {
+				tries++
+				return errors.Join(syscall.EIO, tx.Rollback())
+			}
+			return tx.Commit()
+		}
+		s := mustOpen(t, o)
+		l := mustLedger(t, s, "a", "c")
+		mustAppend(t, l, "one")
+		broken.Store(true)
+		time.Sleep(saveAfter + 30*time.Second)
+		if tries == 0 || tries > 40 {
+			t.Errorf("%d tries in half a minute", tries)
+		}
+		broken.Store(false)
+		time.Sleep(2 * repairPauseMax)
+		if err := s.Stats().Failed; err != nil {
+			t.Error(err)
+		}
+		mustAppend(t, l, "two")
+		wantTexts(t, l, "one", "two")
+	})
 }
 
 // Readers go on while segments go and chunks move into the main file under them.

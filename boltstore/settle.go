@@ -71,12 +71,13 @@ func (s *Store) saveDue() bool {
 	return s.fresh >= saveBytes || s.fresh > 0 && time.Since(s.since) >= saveAfter || len(s.unsaved) >= maxUnsaved
 }
 
-// saveIn is how long it is until then, negative for ever.
+// saveIn is how long it is until then, negative for ever. After a failure of the store it
+// comes with the repair.
 func (s *Store) saveIn() time.Duration {
-	if s.log == nil || s.fresh == 0 {
+	if s.log == nil || s.fresh == 0 || s.failure() != nil {
 		return -1
 	}
-	return max(0, saveAfter-time.Since(s.since))
+	return max(0, saveAfter-time.Since(s.since), time.Until(s.pause))
 }
 
 // saveStep saves some topics. The step after the last of them notes how far the main

@@ -348,6 +348,36 @@ func TestNoSpaceForASegment(t *testing.T) {
 	r.reopen()
 }
 
+// However often it is tried on a disk that fails, tries leave no files behind.
+func TestTriesLeaveNothing(t *testing.T) {
+	var broken atomic.Bool
+	r := newRig(t, func(o *Options) {
+		o.Sync = func(f *os.File) error {
+			if broken.Load() {
+				return syscall.EIO
+			}
+			return f.Sync()
+		}
+	})
+	r.add(text(1, 100))
+	broken.Store(true)
+	r.try(text(2, 100)) //nolint:errcheck // the disk is bad
+	for range 30 {
+		if err := r.log.Restart(); !errors.Is(err, syscall.EIO) {
+			t.Fatal(err)
+		}
+	}
+	if files, err := os.ReadDir(r.opts.Dir); err != nil || len(files) > 5 {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+	broken.Store(false)
+	if err := r.log.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	r.add(text(3, 100))
+	r.reopen()
+}
+
 // tear writes some sectors of what was to be written.
 func tear(rnd *rand.Rand, f *os.File, b []byte, at int64) {
 	for from := 0; from < len(b); {

@@ -244,12 +244,11 @@ func (l *Log) follow(need int64) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoSegment, err)
 	}
-	if l.current != nil && l.current.end == 0 { // was never joined
-		if err := l.current.file.Close(); err != nil {
-			l.opts.Logger.Warn("closing a journal segment", "error", err)
-		}
-	}
+	failed := l.current
 	l.current, l.at = s, headBytes
+	if failed != nil && failed.end == 0 { // it was never joined, and tries on a bad disk are many
+		return l.supply.takeBack(failed)
+	}
 	return nil
 }
 
