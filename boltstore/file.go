@@ -201,16 +201,3 @@ func openWritable(path string, mapSize int64) (*bbolt.DB, error) {
 		}
 	}
 }
-
-// syncDir makes names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	return nil
-}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+
+	"wayside/boltstore/journal"
 )
 
 // createMain makes an empty main file.
@@ -25,7 +27,7 @@ func (s *Store) makeMain(number uint64, fill func(db *bbolt.DB) error) error {
 	if err != nil {
 		return fmt.Errorf("create main file: %w", errors.Join(err, removeIfThere(temp)))
 	}
-	return syncDir(s.opts.Path)
+	return journal.SyncDir(s.opts.Path)
 }
 
 func (s *Store) writeMain(temp string, fill func(db *bbolt.DB) error) error {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"wayside/boltstore/journal"
 	"wayside/edge"
 )
 
@@ -52,7 +53,7 @@ func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
+	return journal.SyncDir(filepath.Dir(dir))
 }
 
 // closeFiles closes whatever has been opened.
@@ -253,5 +254,5 @@ func (s *Store) setAside(number uint64) (name string, err error) {
 		return "", fmt.Errorf("set %s aside: %w", fileName(number), err)
 	}
 	s.remark(fmt.Sprintf("%s is set aside as %s", fileName(number), name))
-	return name, syncDir(s.opts.Path)
+	return name, journal.SyncDir(s.opts.Path)
 }

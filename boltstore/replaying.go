@@ -4,9 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"wayside/boltstore/journal"
 	"wayside/edge"
@@ -15,8 +12,8 @@ import (
 // openJournal replays what the main file does not know, and saves it. Where the options
 // want no journal, or ids may come back, all of it is filed.
 func (s *Store) openJournal(rebirth bool) error {
-	if s.opts.JournalBytes == 0 && !s.journalExists() {
-		return nil
+	if there, err := journal.Exists(s.opts.Path); err != nil || s.opts.JournalBytes == 0 && !there {
+		return err
 	}
 	o := journal.DefaultOptions()
 	o.Dir, o.Logger, o.SegmentBytes = s.opts.Path, s.opts.Logger, s.opts.JournalSegment
@@ -50,12 +47,6 @@ func (s *Store) openJournal(rebirth bool) error {
 	return nil
 }
 
-// journalExists reports whether the directory has segments.
-func (s *Store) journalExists() bool {
-	names, _ := filepath.Glob(filepath.Join(s.opts.Path, "journal-*.seg"))
-	return len(names) > 0
-}
-
 // fileAll empties the journal, and does away with it if it is not wanted.
 func (s *Store) fileAll() error {
 	for len(s.loosened) > 0 {
@@ -79,21 +70,10 @@ func (s *Store) fileAll() error {
 		s.queue.parts = true
 		return nil
 	}
-	err := s.log.Close()
+	err := s.log.Remove()
 	s.log = nil
 	if err != nil {
 		return err
-	}
-	names, err := os.ReadDir(s.opts.Path)
-	if err != nil {
-		return err
-	}
-	for _, e := range names {
-		if strings.HasSuffix(e.Name(), ".seg") {
-			if err := os.Remove(filepath.Join(s.opts.Path, e.Name())); err != nil {
-				return err
-			}
-		}
 	}
 	return s.change(func(g *group) error {
 		g.changed = true

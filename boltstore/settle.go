@@ -279,7 +279,7 @@ func (s *Store) fileStep() (bool, error) {
 	if len(segments) < 2 {
 		return false, nil
 	}
-	oldest := segments[0].Number
+	oldest := segments[0]
 	if end, ok := s.ends[oldest]; ok && end > s.settled {
 		return true, s.saveStep()
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"go.etcd.io/bbolt"
+
+	"wayside/boltstore/journal"
 )
 
 const (
@@ -69,7 +71,7 @@ func (s *Store) turnOver() error {
 // turnBack takes a new main file away that could not be opened. If that fails too, two
 // files would both be the main one: nothing is changed any more until a restart.
 func (s *Store) turnBack(f *file, cause error) error {
-	err := errors.Join(f.close(), os.Remove(f.path), syncDir(s.opts.Path))
+	err := errors.Join(f.close(), os.Remove(f.path), journal.SyncDir(s.opts.Path))
 	if err == nil {
 		err = s.openGrower(s.main)
 	}

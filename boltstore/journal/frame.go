@@ -90,7 +90,7 @@ func parseLink(payload []byte) link {
 // readLink reads the link that a segment starts with. Without one it is not in use.
 func (s *segment) readLink() (l link, commit uint64, err error) {
 	var b [FrameHead + linkBytes]byte
-	if _, err := s.file.ReadAt(b[:], headBytes); err != nil {
+	if err := s.read(b[:], headBytes); err != nil {
 		return link{}, 0, fmt.Errorf("link: %w", err)
 	}
 	f, ok := parseFrame(b[:], s.mark, s.size-headBytes)

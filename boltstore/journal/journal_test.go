@@ -162,7 +162,7 @@ func TestALargeGroupHasASegmentOfItsOwn(t *testing.T) {
 	r.add(text(2, 300_000))
 	r.add(text(3, 100))
 	r.reopen()
-	if err := r.log.Release(r.log.Segments()[len(r.log.Segments())-1].Number); err != nil {
+	if err := r.log.Release(r.log.Segments()[len(r.log.Segments())-1]); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.log.Bytes(); n > 4*minSegment {
@@ -185,7 +185,7 @@ func TestGroupsOfAllSizes(t *testing.T) {
 				if err := r.log.Release(at.Segment); err != nil {
 					t.Fatal(err)
 				}
-				oldest := r.log.Segments()[0].Number
+				oldest := r.log.Segments()[0]
 				for n := range r.told {
 					if r.where[n] < oldest {
 						delete(r.told, n)

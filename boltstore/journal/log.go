@@ -21,7 +21,6 @@ type Log struct {
 	current *segment
 	at      int64  // end of what is durable in it
 	commit  uint64 // of the next group
-	number  uint64 // the highest that was given to a segment
 	failed  error  // why nothing is appended before Restart
 	links   []byte // scratch
 
@@ -44,62 +43,62 @@ func Open(o Options) (*Log, error) {
 		o.Sync = func(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }
 	}
 	l := &Log{opts: o, commit: 1}
-	spares, err := l.take()
+	spares, highest, err := l.take()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal: %w", err), l.closeSegments())
 	}
-	l.supply = newSupply(o, spares)
+	l.supply = newSupply(o, spares, highest)
 	return l, nil
 }
 
-// take sorts the files of the directory into segments and spares.
-func (l *Log) take() (spares []string, err error) {
-	entries, err := os.ReadDir(l.opts.Dir)
+// take sorts the files of the directory into segments and spares. highest is the highest
+// number that a segment has.
+func (l *Log) take() (spares []spare, highest uint64, err error) {
+	names, err := os.ReadDir(l.opts.Dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	for _, e := range entries {
+	for _, e := range names {
 		path := filepath.Join(l.opts.Dir, e.Name())
 		number, isSegment := numberOf(e.Name(), segmentPrefix)
 		_, isSpare := numberOf(e.Name(), sparePrefix)
 		switch {
 		case strings.HasSuffix(e.Name(), unfinished):
 			err = os.Remove(path)
-		case isSpare:
-			spares = append(spares, path)
 		case isSegment:
-			l.number = max(l.number, number)
-			var used bool
-			if used, err = l.admit(path, number); err == nil && !used {
-				spares = append(spares, path)
-			}
+			highest = max(highest, number)
+			isSpare, err = l.admit(path, number)
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
+		}
+		if isSpare {
+			info, err := e.Info()
+			if err != nil {
+				return nil, 0, err
+			}
+			spares = append(spares, spare{path, info.Size()})
 		}
 	}
 	sort.Slice(l.segments, func(i, j int) bool { return l.segments[i].number < l.segments[j].number })
-	return spares, nil
+	return spares, highest, nil
 }
 
-// admit opens a file as a segment if it is one in use.
-func (l *Log) admit(path string, number uint64) (used bool, err error) {
-	s, err := openSegment(path)
-	if errors.Is(err, ErrDamaged) {
-		s, err = rescueSegment(path, number)
-	}
+// admit opens a file as a segment if it is one in use. A spare was made ready and not
+// used, or is on its way to its next use.
+func (l *Log) admit(path string, number uint64) (isSpare bool, err error) {
+	s, err := openSegment(path, number)
 	switch {
 	case errors.Is(err, ErrDamaged):
-		return l.setAside(path, err)
+		return false, l.setAside(path, err)
 	case err != nil:
 		return false, err
 	}
-	l.number = max(l.number, s.number)
 	if s.number == number && l.inUse(s) {
 		l.segments = append(l.segments, s)
-		return true, nil
+		return false, nil
 	}
-	return false, s.file.Close() // made ready, not used; or on its way to its next use
+	return true, s.file.Close()
 }
 
 // inUse reports whether a segment holds part of the log. A cut in its first write leaves
@@ -109,7 +108,7 @@ func (l *Log) inUse(s *segment) bool {
 	if err == nil {
 		return true
 	}
-	at, _, found := s.search(headBytes, s.size)
+	at, found := s.search(headBytes, s.size)
 	if found {
 		l.opts.Logger.Error("a journal segment has lost its beginning", "file", filepath.Base(s.file.Name()), "next group at", at)
 		s.unlinked = true
@@ -119,9 +118,9 @@ func (l *Log) inUse(s *segment) bool {
 
 // setAside keeps a file under another name that cannot be read: something of it may be
 // saved by hand.
-func (l *Log) setAside(path string, cause error) (used bool, err error) {
+func (l *Log) setAside(path string, cause error) error {
 	l.opts.Logger.Error("a journal segment cannot be read and is set aside", "file", filepath.Base(path), "error", cause)
-	return true, os.Rename(path, path+".damaged")
+	return os.Rename(path, path+".damaged")
 }
 
 // Start goes on in a new segment, behind where the replay has ended. It returns when
@@ -240,7 +239,7 @@ func (l *Log) present() error {
 // follow makes a new segment with so much room the current one.
 func (l *Log) follow(need int64) error {
 	need += headBytes + frameBytes(linkBytes)
-	s, err := l.supply.get(&l.number, need)
+	s, err := l.supply.get(need)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoSegment, err)
 	}
@@ -303,3 +302,32 @@ func (l *Log) closeSegments() (err error) {
 
 // Prepare makes the segment ready that is to follow, if it is not.
 func (l *Log) Prepare() error { return l.supply.prepare() }
+
+// Exists reports whether a directory holds a journal.
+func Exists(dir string) (bool, error) {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range names {
+		if _, ok := numberOf(e.Name(), segmentPrefix); ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Remove closes the journal and deletes its files. It ends the log as Close does.
+func (l *Log) Remove() error {
+	err := l.Close() // first: until then segments are made ready
+	names, listed := os.ReadDir(l.opts.Dir)
+	err = errors.Join(err, listed)
+	for _, e := range names {
+		_, isSegment := numberOf(e.Name(), segmentPrefix)
+		_, isSpare := numberOf(e.Name(), sparePrefix)
+		if isSegment || isSpare {
+			err = errors.Join(err, os.Remove(filepath.Join(l.opts.Dir, e.Name())))
+		}
+	}
+	return err
+}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"io"
 	"syscall"
 )
 
@@ -57,38 +58,18 @@ func (l *Log) Release(before uint64) error {
 	return err
 }
 
-// Extent is a segment in use.
-type Extent struct {
-	Number uint64
-	Bytes  int64 // that count in it
-}
-
-// Segments lists those in use, in order. Any goroutine may call it.
-func (l *Log) Segments() []Extent {
+// Segments are the numbers of those in use, in order. Any goroutine may call it.
+func (l *Log) Segments() []uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := make([]Extent, len(l.segments))
+	list := make([]uint64, len(l.segments))
 	for i, s := range l.segments {
-		list[i] = Extent{s.number, s.end}
+		list[i] = s.number
 	}
 	return list
 }
 
-// Bytes is what all files take on disk. Any goroutine may call it.
-func (l *Log) Bytes() int64 {
-	n := l.supply.bytes()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, s := range l.segments {
-		n += s.size
-	}
-	return n
-}
-
-// isUnreadable tells errors of a bad place on the disk from those of the whole.
-func isUnreadable(err error) bool { return errors.Is(err, syscall.EIO) }
-
-// Used is what the segments in use take. Any goroutine may call it.
+// Used is what the segments in use take on disk. Any goroutine may call it.
 func (l *Log) Used() (n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,4 +77,21 @@ func (l *Log) Used() (n int64) {
 		n += s.size
 	}
 	return n
+}
+
+// Bytes is what all files take on disk. Any goroutine may call it.
+func (l *Log) Bytes() int64 { return l.Used() + l.supply.bytes() }
+
+// read reads from a segment. What a bad sector hides, and what is behind the end of a
+// file that was cut, reads as zeros: it is damage, which the checksums show.
+func (s *segment) read(p []byte, at int64) error {
+	n, err := s.file.ReadAt(p, at)
+	if err == nil {
+		return nil
+	}
+	clear(p[n:])
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EIO) {
+		return nil
+	}
+	return err
 }

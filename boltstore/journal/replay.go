@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 )
 
@@ -130,7 +129,7 @@ func (r *replay) segment(s *segment, limit int64) error {
 			return err
 		}
 		if data == nil {
-			behind, _, found := s.search(at+frameAlign, limit)
+			behind, found := s.search(at+frameAlign, limit)
 			if !found {
 				break
 			}
@@ -191,22 +190,8 @@ func grow(b []byte, n int) []byte {
 	return b[:cap(b)]
 }
 
-// read reads from a segment. What a bad sector hides, and what is behind the end of a
-// file that was cut, reads as zeros: it is damage, which the checksums show.
-func (s *segment) read(p []byte, at int64) error {
-	n, err := s.file.ReadAt(p, at)
-	if err == nil {
-		return nil
-	}
-	clear(p[n:])
-	if errors.Is(err, io.EOF) || isUnreadable(err) {
-		return nil
-	}
-	return err
-}
-
 // search finds the next sound frame from an offset on.
-func (s *segment) search(from, limit int64) (int64, frame, bool) {
+func (s *segment) search(from, limit int64) (at int64, found bool) {
 	var mark [8]byte
 	binary.LittleEndian.PutUint64(mark[:], s.mark)
 	const piece = 64 << 10
@@ -214,7 +199,7 @@ func (s *segment) search(from, limit int64) (int64, frame, bool) {
 	for from = align(from); from < limit; {
 		n := min(int64(len(buf)), limit-from)
 		if err := s.read(buf[:n], from); err != nil {
-			return 0, frame{}, false
+			return 0, false
 		}
 		for i := 0; ; {
 			j := bytes.Index(buf[i:n], mark[:])
@@ -222,8 +207,8 @@ func (s *segment) search(from, limit int64) (int64, frame, bool) {
 				break
 			}
 			if i += j; from+int64(i) == align(from+int64(i)) {
-				if f, ok := s.probe(from+int64(i), limit); ok {
-					return from + int64(i), f, true
+				if s.probe(from+int64(i), limit) {
+					return from + int64(i), true
 				}
 			}
 			i++
@@ -233,21 +218,13 @@ func (s *segment) search(from, limit int64) (int64, frame, bool) {
 		}
 		from += n - FrameHead
 	}
-	return 0, frame{}, false
+	return 0, false
 }
 
 func align(at int64) int64 { return (at + frameAlign - 1) &^ (frameAlign - 1) }
 
-// probe checks the frame at an offset.
-func (s *segment) probe(at, limit int64) (frame, bool) {
-	var head [FrameHead]byte
-	if limit-at < FrameHead || s.read(head[:], at) != nil {
-		return frame{}, false
-	}
-	f, ok := parseFrame(head[:], s.mark, limit-at)
-	if !ok {
-		return frame{}, false
-	}
-	b := make([]byte, FrameHead+f.length)
-	return f, s.read(b, at) == nil && f.sound(b)
+// probe reports whether there is a sound frame at an offset.
+func (s *segment) probe(at, limit int64) bool {
+	_, data, err := (&replay{}).frame(s, at, limit)
+	return err == nil && data != nil
 }

@@ -88,60 +88,52 @@ func (s *segment) head() []byte {
 // errForeign is a head that a newer program has written.
 var errForeign = errors.New("journal was written by a newer version")
 
-// openSegment reads the head of a file. Without a sound one it is no segment.
-func openSegment(path string) (*segment, error) {
+// openSegment opens a file as a segment. One with a rotten head is rescued if it is in use.
+// Otherwise it is ErrDamaged.
+func openSegment(path string, number uint64) (*segment, error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	s, err := readHead(f)
+	s := &segment{file: f}
+	st, err := f.Stat()
+	if err == nil {
+		s.size = st.Size()
+		err = s.readHead()
+	}
+	if errors.Is(err, ErrDamaged) && s.rescue(number) {
+		err = nil
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", filepath.Base(path), err), f.Close())
 	}
 	return s, nil
 }
 
-func readHead(f *os.File) (*segment, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
+func (s *segment) readHead() error {
 	var b [headUsed]byte
-	if _, err := f.ReadAt(b[:], 0); err != nil {
-		return nil, fmt.Errorf("head: %w: %w", ErrDamaged, err)
+	if err := s.read(b[:], 0); err != nil {
+		return err
 	}
 	sum := binary.LittleEndian.Uint32(b[headUsed-4:])
 	if !bytes.Equal(b[:8], headMagic) || sum != crc32.Checksum(b[:headUsed-4], castagnoli) {
-		return nil, fmt.Errorf("head: %w", ErrDamaged)
+		return fmt.Errorf("head: %w", ErrDamaged)
 	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v != headVersion {
-		return nil, fmt.Errorf("form %d: %w", v, errForeign)
+		return fmt.Errorf("form %d: %w", v, errForeign)
 	}
-	return &segment{
-		number: binary.LittleEndian.Uint64(b[16:]), mark: binary.LittleEndian.Uint64(b[24:]),
-		file: f, size: st.Size(),
-	}, nil
+	s.number, s.mark = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+	return nil
 }
 
-// rescueSegment opens a file with a rotten head: its name has the number, its link the
-// mark.
-func rescueSegment(path string, number uint64) (*segment, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	st, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	s := &segment{number: number, file: f, size: st.Size()}
+// rescue takes the number from the file's name and the mark from its link, if that is
+// sound.
+func (s *segment) rescue(number uint64) bool {
 	var mark [8]byte
-	if err := s.read(mark[:], headBytes); err != nil {
-		return nil, errors.Join(err, f.Close())
+	if s.read(mark[:], headBytes) != nil {
+		return false
 	}
-	s.mark = binary.LittleEndian.Uint64(mark[:])
-	if _, _, err := s.readLink(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: no head and %w", filepath.Base(path), err), f.Close())
-	}
-	return s, nil
+	s.number, s.mark = number, binary.LittleEndian.Uint64(mark[:])
+	_, _, err := s.readLink()
+	return err == nil
 }

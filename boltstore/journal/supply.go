@@ -20,7 +20,7 @@ type supply struct {
 	making sync.Mutex // held while a segment is made, so that numbers are used in order
 
 	mu     sync.Mutex // guards what follows; not held while files are written
-	spares []string   // paths of files that are written through
+	spares []spare    // files that are written through
 	named  uint64     // the highest name that a spare has
 	ready  *segment   // whose head is durable
 	number uint64     // the highest that a segment has
@@ -28,10 +28,17 @@ type supply struct {
 	ended  bool
 }
 
-func newSupply(o Options, spares []string) *supply {
-	p := &supply{opts: o, spares: spares, need: make(chan struct{}, 1), done: make(chan struct{})}
-	for _, path := range spares {
-		if n, ok := numberOf(filepath.Base(path), sparePrefix); ok {
+// spare is a file that can become a segment.
+type spare struct {
+	path string
+	size int64
+}
+
+// newSupply goes on behind the highest number that a segment has.
+func newSupply(o Options, spares []spare, highest uint64) *supply {
+	p := &supply{opts: o, spares: spares, number: highest, need: make(chan struct{}, 1), done: make(chan struct{})}
+	for _, f := range spares {
+		if n, ok := numberOf(filepath.Base(f.path), sparePrefix); ok {
 			p.named = max(p.named, n)
 		}
 	}
@@ -76,14 +83,12 @@ func (p *supply) prepare() error {
 	return err
 }
 
-// get hands out a segment that is not shorter than size. number is the highest in use,
-// and raised.
-func (p *supply) get(number *uint64, size int64) (*segment, error) {
+// get hands out a segment that is not shorter than size.
+func (p *supply) get(size int64) (*segment, error) {
 	p.making.Lock()
 	defer p.making.Unlock()
 	p.mu.Lock()
 	p.asked = true
-	p.number = max(p.number, *number)
 	s := p.ready
 	p.ready = nil
 	p.mu.Unlock()
@@ -94,12 +99,8 @@ func (p *supply) get(number *uint64, size int64) (*segment, error) {
 		s = nil
 	}
 	if s == nil {
-		var err error
-		if s, err = p.make(max(size, p.opts.SegmentBytes), size); err != nil {
-			return nil, err
-		}
+		return p.make(max(size, p.opts.SegmentBytes), size)
 	}
-	*number = max(*number, s.number)
 	return s, nil
 }
 
@@ -146,13 +147,13 @@ func (s *segment) mount(dir, path string) error {
 	if err := os.Rename(path, name); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return SyncDir(dir)
 }
 
 // blank is a file of so many bytes, all of them written: a spare, if one is large enough.
 // Where the disk is nearly full it may be smaller, but not than least.
 func (p *supply) blank(size, least int64) (path string, err error) {
-	if path := p.spare(size); path != "" {
+	if path := p.takeSpare(size); path != "" {
 		return path, nil
 	}
 	for range 4 {
@@ -164,13 +165,14 @@ func (p *supply) blank(size, least int64) (path string, err error) {
 	return path, err
 }
 
-func (p *supply) spare(size int64) string {
+// takeSpare takes one that is as large, and not far larger.
+func (p *supply) takeSpare(size int64) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, path := range p.spares {
-		if st, err := os.Stat(path); err == nil && st.Size() >= size && st.Size() <= 2*max(size, p.opts.SegmentBytes) {
+	for i, f := range p.spares {
+		if f.size >= size && f.size <= 2*max(size, p.opts.SegmentBytes) {
 			p.spares = append(p.spares[:i], p.spares[i+1:]...)
-			return path
+			return f.path
 		}
 	}
 	return ""
@@ -210,11 +212,11 @@ func (p *supply) takeBack(s *segment) error {
 		return os.Remove(path)
 	}
 	p.named++
-	spare := filepath.Join(p.opts.Dir, fmt.Sprintf("%s%06d%s", sparePrefix, p.named, suffix))
-	if err := os.Rename(path, spare); err != nil {
+	name := filepath.Join(p.opts.Dir, fmt.Sprintf("%s%06d%s", sparePrefix, p.named, suffix))
+	if err := os.Rename(path, name); err != nil {
 		return err
 	}
-	p.spares = append(p.spares, spare)
+	p.spares = append(p.spares, spare{name, s.size})
 	return nil
 }
 
@@ -225,9 +227,9 @@ func (p *supply) ahead() int64 {
 	if p.ready != nil {
 		return p.ready.size
 	}
-	for _, path := range p.spares {
-		if st, err := os.Stat(path); err == nil && st.Size() >= p.opts.SegmentBytes {
-			return st.Size()
+	for _, f := range p.spares {
+		if f.size >= p.opts.SegmentBytes {
+			return f.size
 		}
 	}
 	return 0
@@ -240,10 +242,8 @@ func (p *supply) bytes() (n int64) {
 	if p.ready != nil {
 		n = p.ready.size
 	}
-	for _, path := range p.spares {
-		if st, err := os.Stat(path); err == nil {
-			n += st.Size()
-		}
+	for _, f := range p.spares {
+		n += f.size
 	}
 	return n
 }
@@ -265,10 +265,14 @@ func (p *supply) close() error {
 	return err
 }
 
-func syncDir(dir string) error {
+// SyncDir makes the names in a directory durable.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
 }
