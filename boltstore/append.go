@@ -69,7 +69,7 @@ func (op *appendOp) apply(g *group) error {
 	w.rec.lastAppend = g.now
 	g.data += int64(len(op.m.Data))
 	if op.m.Sequenced && f.Producer != "" {
-		g.noteSequence(w, op)
+		w.note(op)
 	}
 	return nil
 }

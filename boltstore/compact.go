@@ -156,30 +156,18 @@ func (s *Store) choose(c *compaction) {
 
 // topicPlaces reads a topic's closed ledgers and cursors.
 func (s *Store) topicPlaces(t *topic) (places []place, states []edge.CursorState, err error) {
-	newer := s.unsavedCursors(t) // one may have gone back
 	err = s.viewTopic(t, func(b *bbolt.Bucket) error {
-		if places, err = closedPlaces(b); err != nil {
-			return err
-		}
-		return eachCursor(b, func(name string, c edge.CursorState, err error) {
-			if _, ok := newer[name]; ok {
-				return
-			}
-			if err != nil {
-				c = edge.CursorState{} // wants everything
-			}
-			states = append(states, c)
-		})
+		places, err = closedPlaces(b)
+		return err
 	})
-	for _, value := range newer {
-		if value == nil {
-			continue // deleted
-		}
-		c, err := decodeCursor(value)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = s.eachState(t, func(_ string, c edge.CursorState, err error) {
 		if err != nil {
-			c = edge.CursorState{}
+			c = edge.CursorState{} // wants everything
 		}
 		states = append(states, c)
-	}
+	})
 	return places, states, err
 }

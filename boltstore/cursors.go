@@ -10,7 +10,7 @@ type cursorWrite struct {
 	name  string
 	ask   func() edge.CursorState
 	state *edge.CursorState
-	big   bool // the state is written to the main file, though the group goes to the journal
+	value []byte // the state as the journal takes it; nil for one that is too large
 }
 
 // noteSave lets the group write a cursor; only its last fate in the group counts.

@@ -152,6 +152,29 @@ func eachCursor(topic *bbolt.Bucket, visit func(name string, s edge.CursorState,
 	})
 }
 
+// eachState visits the states of a topic's cursors, those that only the journal has and
+// the others from the main file.
+func (s *Store) eachState(t *topic, visit func(name string, c edge.CursorState, err error)) error {
+	newer := s.unsavedCursors(t) // before the file is read
+	err := s.viewTopic(t, func(b *bbolt.Bucket) error {
+		return eachCursor(b, func(name string, c edge.CursorState, err error) {
+			if _, ok := newer[name]; !ok {
+				visit(name, c, err)
+			}
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for name, value := range newer {
+		if value != nil { // else it was deleted
+			c, err := decodeCursor(value)
+			visit(name, c, err)
+		}
+	}
+	return nil
+}
+
 func readPages(x *bbolt.Bucket) (pages []cursorPage) {
 	c := x.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
@@ -186,33 +209,18 @@ func loadMarks(topic *bbolt.Bucket, v *view) (marks []mark, err error) {
 
 // Cursors implements edge.Ledger.
 func (l *ledger) Cursors() (map[string]edge.CursorState, error) {
-	newer := l.store.unsavedCursors(l.topic) // before the file is read
 	states := map[string]edge.CursorState{}
 	var damaged []string
-	err := l.store.viewTopic(l.topic, func(b *bbolt.Bucket) error {
-		v := l.view.Load()
-		return eachCursor(b, func(name string, s edge.CursorState, err error) {
-			states[name] = v.mend(s, err)
-			if err != nil {
-				damaged = append(damaged, name)
-			}
-		})
+	err := l.store.eachState(l.topic, func(name string, s edge.CursorState, err error) {
+		states[name] = l.view.Load().mend(s, err)
+		if err != nil {
+			damaged = append(damaged, name)
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cursors of %s: %w", l.topic.name, err)
 	}
-	for name, value := range newer {
-		if value == nil {
-			delete(states, name)
-			continue
-		}
-		s, err := decodeCursor(value)
-		states[name] = l.view.Load().mend(s, err)
-	}
 	for _, name := range damaged {
-		if _, ok := newer[name]; ok {
-			continue
-		}
 		l.store.opts.Logger.Error("subscription state is damaged, it starts again at the first message", "topic", l.topic.name.String(), "subscription", name)
 	}
 	return states, nil

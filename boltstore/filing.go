@@ -32,19 +32,25 @@ func (s *Store) fileStep() (bool, error) {
 	if end, ok := s.ends[oldest]; ok && end > s.settled {
 		return true, s.saveStep()
 	}
-	var batch []*topic
-	for t := range s.loosened {
-		if t.loose[0].segment <= oldest {
-			if batch = append(batch, t); len(batch) == fileTopics {
-				break
-			}
-		}
-	}
+	batch := s.looseTopics(oldest)
 	if len(batch) == 0 {
 		delete(s.ends, oldest)
 		return true, s.log.Release(oldest + 1)
 	}
 	return true, s.file(batch, oldest)
+}
+
+// looseTopics are some topics with loose chunks in segments up to one.
+func (s *Store) looseTopics(upTo uint64) (batch []*topic) {
+	for t := range s.loosened {
+		if t.loose[0].segment > upTo {
+			continue
+		}
+		if batch = append(batch, t); len(batch) == fileTopics {
+			break
+		}
+	}
+	return batch
 }
 
 // file moves chunks of some topics that lie in segments up to one into the main file.

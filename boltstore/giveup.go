@@ -30,8 +30,11 @@ func (s *Store) sparing(apply func(g *group, at **topic) error) error {
 // the journal has of it would keep segments from being used again, and is dropped.
 func (s *Store) giveUp(t *topic, cause error) {
 	t.bad = fmt.Errorf("%w: topic %s: %w", edge.ErrStorage, t.name, cause)
-	s.logger().Error("topic is damaged, it takes no changes, and what was new of it is lost",
-		"topic", t.name.String(), "chunks", len(t.loose), "error", cause)
+	if s.serving {
+		s.logger().Error("topic is damaged, it takes no changes", "topic", t.name.String(), "error", cause)
+	} else {
+		s.remark(t.bad.Error())
+	}
 	s.dropTopic(t)
 }
 

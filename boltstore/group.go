@@ -278,7 +278,8 @@ func (s *Store) resetArena(expected int) {
 	s.arena = slices.Grow(s.arena[:0], expected)
 }
 
-func (g *group) apply() error {
+// applyAll lets the operations that were not refused make their changes.
+func (g *group) applyAll() error {
 	for i, op := range g.ops {
 		if g.errs[i] != nil {
 			continue
@@ -286,6 +287,13 @@ func (g *group) apply() error {
 		if err := op.apply(g); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (g *group) apply() error {
+	if err := g.applyAll(); err != nil {
+		return err
 	}
 	for _, c := range g.cursors {
 		if err := g.writeCursor(c); err != nil {

@@ -2,9 +2,6 @@ package boltstore
 
 import (
 	"errors"
-	"fmt"
-
-	"wayside/edge"
 )
 
 // isolate keeps one topic whose pages are damaged from failing the others of its
@@ -15,8 +12,7 @@ func (g *group) isolate(err error) bool {
 	if t == nil || t.bad != nil || !errors.Is(err, errDamaged) {
 		return false
 	}
-	t.bad = fmt.Errorf("%w: topic %s: %w", edge.ErrStorage, t.name, err)
-	g.store.logger().Error("topic is damaged, it takes no changes", "topic", t.name.String(), "error", err)
+	g.store.giveUp(t, err)
 	for i, op := range g.ops {
 		if g.errs[i] == nil && concerns(op, t) {
 			g.errs[i] = t.bad
@@ -26,7 +22,6 @@ func (g *group) isolate(err error) bool {
 		}
 	}
 	g.restart(t)
-	g.store.dropTopic(t)
 	return true
 }
 

@@ -45,10 +45,10 @@ func (g *group) beginPayload() {
 }
 
 // record appends one to the payload. body appends its body.
-func (g *group) record(kind byte, t *topic, birth uint64, body func(b []byte) []byte) {
+func (g *group) record(kind byte, w *touch, body func(b []byte) []byte) {
 	b := append(g.store.arena, kind)
-	b = binary.AppendUvarint(b, t.key)
-	b = binary.LittleEndian.AppendUint64(b, birth)
+	b = binary.AppendUvarint(b, w.topic.key)
+	b = binary.LittleEndian.AppendUint64(b, w.rec.birth)
 	at := len(b)
 	b = body(append(b, 0, 0, 0, 0))
 	binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4))
@@ -61,19 +61,9 @@ func (g *group) journalGroup() error {
 		return err
 	}
 	g.beginPayload()
-	for i, op := range g.ops {
-		if g.errs[i] != nil {
-			continue
-		}
-		if err := op.apply(g); err != nil {
-			return err
-		}
+	if err := g.applyAll(); err != nil {
+		return err
 	}
-	return g.journalTouched()
-}
-
-// journalTouched makes durable what has been done to topics.
-func (g *group) journalTouched() error {
 	s := g.store
 	for _, c := range g.cursors {
 		g.recordCursor(c)
@@ -108,7 +98,7 @@ func (g *group) recordChunk(w *touch) {
 		w.pending = w.pending[len(ops):]
 		first, index := ops[0].at, ops[0].n
 		var at int
-		g.record(recordChunk, w.topic, w.rec.birth, func(b []byte) []byte {
+		g.record(recordChunk, w, func(b []byte) []byte {
 			b = binary.AppendVarint(b, first.Ledger)
 			b = appendFlags(binary.AppendVarint(b, first.Entry), ops)
 			at = len(b)
@@ -124,7 +114,7 @@ func (g *group) recordChunk(w *touch) {
 
 // recordRoll notes that the open ledger was closed.
 func (g *group) recordRoll(w *touch, old place, next int64) {
-	g.record(recordRoll, w.topic, w.rec.birth, func(b []byte) []byte {
+	g.record(recordRoll, w, func(b []byte) []byte {
 		return binary.AppendVarint(appendText(b, old.encode()), next)
 	})
 	w.events = append(w.events, func(u *unsaved) { u.closed = append(u.closed, old) })
@@ -136,25 +126,22 @@ func (g *group) recordCursor(c cursorWrite) {
 	switch {
 	case c.state == nil:
 		w.unmark(name)
-		g.record(recordGone, w.topic, w.rec.birth, func(b []byte) []byte { return appendText(b, name) })
+		g.record(recordGone, w, func(b []byte) []byte { return appendText(b, name) })
 		w.events = append(w.events, func(u *unsaved) { u.cursor(name, nil) })
-	case c.big:
+	case c.value == nil:
 		w.mark(mark{name, c.state.MarkDelete, true})
-		g.record(recordBig, w.topic, w.rec.birth, func(b []byte) []byte { return appendText(b, name) })
+		g.record(recordBig, w, func(b []byte) []byte { return appendText(b, name) })
 		w.events = append(w.events, func(u *unsaved) { delete(u.cursors, name) })
 	default:
-		value, _ := encodeCursor(c.state)
 		w.mark(mark{name, c.state.MarkDelete, false})
-		g.record(recordCursor, w.topic, w.rec.birth, func(b []byte) []byte { return appendText(appendText(b, name), value) })
-		w.events = append(w.events, func(u *unsaved) { u.cursor(name, value) })
+		g.record(recordCursor, w, func(b []byte) []byte { return appendText(appendText(b, name), c.value) })
+		w.events = append(w.events, func(u *unsaved) { u.cursor(name, c.value) })
 	}
 }
 
-func (g *group) recordForget(w *touch, all bool, names []string) {
-	if all {
-		names = nil
-	}
-	g.record(recordForget, w.topic, w.rec.birth, func(b []byte) []byte {
+// recordForget notes that producers' names are forgotten, all for nil.
+func (g *group) recordForget(w *touch, names []string) {
+	g.record(recordForget, w, func(b []byte) []byte {
 		for _, name := range names {
 			b = appendText(b, name)
 		}
@@ -172,8 +159,9 @@ func (g *group) fileBigCursors() error {
 		if c.state == nil {
 			continue
 		}
-		if _, fits := encodeCursor(c.state); !fits {
-			c.big = true
+		if value, fits := encodeCursor(c.state); fits {
+			c.value = value
+		} else {
 			big = append(big, *c)
 		}
 	}
@@ -225,6 +213,12 @@ func (g *group) keep(w *touch) {
 	u := s.unsavedOf(w.topic)
 	for _, event := range w.events {
 		event(u)
+	}
+	uptime := s.uptime()
+	for _, ops := range w.sequenced { // of names that were forgotten, those behind it
+		for _, op := range ops {
+			u.note(&op.m.Facts, op.m.Generated, uptime)
+		}
 	}
 }
 

@@ -363,6 +363,9 @@ func TestADamagedTopicIsGivenUp(t *testing.T) {
 	}
 	o.Path = copied
 	damaged := mustOpen(t, o)
+	if st := damaged.Stats(); len(st.Remarks) != 1 || !strings.Contains(st.Remarks[0], "default/a") {
+		t.Errorf("remarks %q", st.Remarks)
+	}
 	wantTexts(t, mustLedger(t, damaged, "b"), numbered(0, 20)...)
 	if _, err := damaged.OpenLedger(crashName("a"), nil); !errors.Is(err, edge.ErrStorage) {
 		t.Errorf("the damaged one: %v", err)

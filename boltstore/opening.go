@@ -42,6 +42,7 @@ func Open(o Options) (*Store, error) {
 	if err := s.openFiles(); err != nil {
 		return nil, fmt.Errorf("store: %w", errors.Join(err, s.closeFiles()))
 	}
+	s.serving = true
 	go s.run()
 	return s, nil
 }

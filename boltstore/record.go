@@ -54,6 +54,18 @@ func (p *place) behind() sums {
 	}
 }
 
+// following is the ledger that comes behind a closed one.
+func (p *place) following(id, created int64, file uint64) place {
+	b := p.behind()
+	return place{
+		span: edge.Span{
+			Ledger: id, Last: -1, Created: created,
+			EntriesBefore: b.entries, MessagesBefore: b.messages, BytesBefore: b.bytes,
+		},
+		where: where{file: file},
+	}
+}
+
 // stored counts what is stored now.
 func (r *record) stored() (entries, bytes int64) {
 	end := r.open.behind()

@@ -40,10 +40,9 @@ func (s *Store) openJournal(rebirth bool) error {
 			return err
 		}
 	}
-	if rebirth || s.opts.JournalBytes == 0 {
+	if s.queue.parts = s.opts.JournalBytes > 0; rebirth || !s.queue.parts {
 		return s.fileAll()
 	}
-	s.queue.parts = true
 	return nil
 }
 
@@ -56,18 +55,11 @@ func (s *Store) fileAll() error {
 			}
 			continue
 		}
-		var batch []*topic
-		for t := range s.loosened {
-			if batch = append(batch, t); len(batch) == fileTopics {
-				break
-			}
-		}
-		if err := s.file(batch, math.MaxUint64); err != nil {
+		if err := s.file(s.looseTopics(math.MaxUint64), math.MaxUint64); err != nil {
 			return err
 		}
 	}
 	if s.opts.JournalBytes > 0 {
-		s.queue.parts = true
 		return nil
 	}
 	err := s.log.Remove()
@@ -173,17 +165,14 @@ func (r *replaying) roll(t *topic, old place, next, now int64) {
 		return
 	}
 	old.file = t.rec.open.file
-	r.s.unsavedOf(t).closed = append(r.s.unsavedOf(t).closed, old)
-	behind := old.behind()
+	u := r.s.unsavedOf(t)
+	u.closed = append(u.closed, old)
 	if t.rec.closed == 0 {
 		t.rec.first = sums{old.span.EntriesBefore, old.span.MessagesBefore, old.span.BytesBefore}
 	}
 	t.rec.closed++
 	t.rec.tail = old.span.End()
-	t.rec.open = place{span: edge.Span{
-		Ledger: next, Last: -1, Created: now,
-		EntriesBefore: behind.entries, MessagesBefore: behind.messages, BytesBefore: behind.bytes,
-	}}
+	t.rec.open = old.following(next, now, noFile)
 	r.s.ids.start(next + 1)
 }
 

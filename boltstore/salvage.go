@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"slices"
 
 	"go.etcd.io/bbolt"
-
-	"wayside/edge"
 )
 
 // salvage makes a new main file of what can be read from one that was set aside. The
@@ -256,27 +253,19 @@ func (s *Store) rebirth() error {
 // rebear does so for some topics in one transaction. A topic that is damaged stays as
 // it is, and takes no changes.
 func (s *Store) rebear(batch []*topic) error {
-	for {
-		var at *topic
-		err := s.change(func(g *group) error {
-			for _, t := range batch {
-				if t.bad != nil {
-					continue
-				}
-				at = t
-				if err := g.rebear(t); err != nil {
-					return err
-				}
+	return s.sparing(func(g *group, at **topic) error {
+		for _, t := range batch {
+			if t.bad != nil {
+				continue
 			}
-			at = nil
-			return nil
-		})
-		if at == nil || !errors.Is(err, errDamaged) {
-			return err
+			*at = t
+			if err := g.rebear(t); err != nil {
+				return err
+			}
 		}
-		at.bad = fmt.Errorf("%w: topic %s: %w", edge.ErrStorage, at.name, err)
-		s.remark(at.bad.Error())
-	}
+		*at = nil
+		return nil
+	})
 }
 
 func (g *group) rebear(t *topic) error {

@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"wayside/boltstore/journal"
@@ -145,28 +146,17 @@ func (g *group) saveSequences(w *touch, u *unsaved) error {
 	if !u.forgotten && len(u.dropped)+len(u.sequences) == 0 {
 		return nil
 	}
-	topic, err := g.bucket(w.topic)
-	if err != nil {
-		return err
-	}
-	if u.forgotten && topic.Bucket(bucketSequences) != nil {
-		if err := topic.DeleteBucket(bucketSequences); err != nil {
+	if u.forgotten {
+		if err := g.dropSequences(w); err != nil {
 			return err
 		}
-		w.rec.sequences = 0
 	}
 	b, err := g.sub(w.topic, bucketSequences)
+	if err == nil {
+		err = dropNames(w, b, maps.Keys(u.dropped))
+	}
 	if err != nil {
 		return err
-	}
-	for name := range u.dropped {
-		if b.Get([]byte(name)) == nil {
-			continue
-		}
-		w.rec.sequences--
-		if err := b.Delete([]byte(name)); err != nil {
-			return err
-		}
 	}
 	for name, q := range u.sequences {
 		if v := b.Get([]byte(name)); v == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 	"sort"
 	"strings"
@@ -45,16 +46,6 @@ func decodeSequence(v []byte) (storedSequence, error) {
 	q.Highest, q.used = d.varint(), d.varint()
 	q.ChunkUUID, q.ChunkID = string(d.text()), int32(d.varint())
 	return q, d.err()
-}
-
-// noteSequence remembers that an append moves its producer's sequence.
-func (g *group) noteSequence(w *touch, op *appendOp) {
-	if !g.journal {
-		w.note(op)
-		return
-	}
-	uptime := g.store.uptime()
-	w.events = append(w.events, func(u *unsaved) { u.note(&op.m.Facts, op.m.Generated, uptime) })
 }
 
 // note remembers the appends of each producer, to write their last state once.
@@ -107,43 +98,49 @@ func (g *group) sub(t *topic, key []byte) (*bbolt.Bucket, error) {
 	return b.CreateBucketIfNotExists(key)
 }
 
-// evictSequences forgets the names longest unused, generated ones first.
+// evictSequences forgets names of a topic that has too many.
 func (g *group) evictSequences(w *touch, b *bbolt.Bucket) error {
-	type named struct {
-		name string
-		storedSequence
-	}
-	var all []named
+	var all []namedSequence
 	err := b.ForEach(func(k, v []byte) error {
 		q, err := decodeSequence(v)
 		if err != nil {
 			q.used, q.Generated = 0, true
 		}
-		all = append(all, named{string(k), q})
+		all = append(all, namedSequence{string(k), q})
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	sort.Slice(all, func(i, j int) bool {
-		a, b := &all[i], &all[j]
-		return cmp.Or(cmp.Compare(b2i(b.Generated), b2i(a.Generated)), cmp.Compare(a.used, b.used), strings.Compare(a.name, b.name)) < 0
-	})
-	n := min(len(all), len(all)-edge.MaxSequences+evictSequences)
-	for _, q := range all[:n] {
+	gone := forgettable(all)
+	for _, q := range gone {
 		if err := b.Delete([]byte(q.name)); err != nil {
 			return err
 		}
 	}
-	w.rec.sequences = len(all) - n
+	w.rec.sequences = len(all) - len(gone)
 	return nil
+}
+
+type namedSequence struct {
+	name string
+	storedSequence
+}
+
+// forgettable are those that go of too many: the names longest unused, generated ones
+// first.
+func forgettable(all []namedSequence) []namedSequence {
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Or(cmp.Compare(b2i(b.Generated), b2i(a.Generated)), cmp.Compare(a.used, b.used), strings.Compare(a.name, b.name)) < 0
+	})
+	return all[:min(len(all), len(all)-edge.MaxSequences+evictSequences)]
 }
 
 // Sequences implements edge.Ledger.
 func (l *ledger) Sequences() (map[string]edge.SequenceState, error) {
 	newer := l.store.unsavedSequences(l.topic) // before the file is read
-	states := map[string]edge.SequenceState{}
-	now := l.store.uptime()
+	stored := map[string]storedSequence{}
 	err := l.store.viewTopic(l.topic, func(b *bbolt.Bucket) error {
 		q := b.Bucket(bucketSequences)
 		if q == nil {
@@ -151,8 +148,7 @@ func (l *ledger) Sequences() (map[string]edge.SequenceState, error) {
 		}
 		return q.ForEach(func(k, v []byte) error {
 			if s, err := decodeSequence(v); err == nil {
-				s.Idle = max(0, now-s.used)
-				states[string(k)] = s.SequenceState
+				stored[string(k)] = s
 			}
 			return nil
 		})
@@ -160,7 +156,13 @@ func (l *ledger) Sequences() (map[string]edge.SequenceState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sequences of %s: %w", l.topic.name, err)
 	}
-	newer.over(states, now)
+	newer.over(stored)
+	now := l.store.uptime()
+	states := make(map[string]edge.SequenceState, len(stored))
+	for name, q := range stored {
+		q.Idle = max(0, now-q.used)
+		states[name] = q.SequenceState
+	}
 	return states, nil
 }
 
@@ -188,32 +190,44 @@ func (op *dropSequencesOp) admit(g *group) error {
 
 func (op *dropSequencesOp) apply(g *group) error {
 	w := g.touch(op.l.topic)
-	if g.journal {
-		g.recordForget(w, op.all, op.names)
-		return nil
-	}
-	b, err := g.bucket(w.topic)
-	if err != nil {
-		return err
-	}
 	if op.all {
-		w.sequenced, w.rec.sequences = nil, 0
-		if b.Bucket(bucketSequences) == nil {
-			return nil
-		}
-		return b.DeleteBucket(bucketSequences)
-	}
-	q, err := g.sub(w.topic, bucketSequences)
-	if err != nil {
-		return err
+		w.sequenced = nil
 	}
 	for _, name := range op.names {
 		delete(w.sequenced, name)
-		if q.Get([]byte(name)) == nil {
+	}
+	switch {
+	case g.journal:
+		g.recordForget(w, op.names)
+		return nil
+	case op.all:
+		return g.dropSequences(w)
+	}
+	b, err := g.sub(w.topic, bucketSequences)
+	if err != nil {
+		return err
+	}
+	return dropNames(w, b, slices.Values(op.names))
+}
+
+// dropSequences forgets all names of a topic.
+func (g *group) dropSequences(w *touch) error {
+	w.rec.sequences = 0
+	b, err := g.bucket(w.topic)
+	if err != nil || b.Bucket(bucketSequences) == nil {
+		return err
+	}
+	return b.DeleteBucket(bucketSequences)
+}
+
+// dropNames forgets some.
+func dropNames(w *touch, b *bbolt.Bucket, names iter.Seq[string]) error {
+	for name := range names {
+		if b.Get([]byte(name)) == nil {
 			continue
 		}
 		w.rec.sequences--
-		if err := q.Delete([]byte(name)); err != nil {
+		if err := b.Delete([]byte(name)); err != nil {
 			return err
 		}
 	}

@@ -55,6 +55,7 @@ type Store struct {
 	sweeping     bool
 	reborn       bool // no giving of new birth ids was interrupted
 	hopeless     bool // a failure that only a restart ends
+	serving      bool // opening has ended: remarks are not changed any more
 	uptimeBase   int64
 	uptimeNoted  int64
 	compaction   *compaction     // nil when none is under way

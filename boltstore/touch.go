@@ -90,19 +90,12 @@ func (g *group) roll(w *touch) error {
 		return err
 	}
 	old := w.rec.open
-	next := old.behind()
 	id, err := g.store.ids.next()
 	if err != nil {
 		return err
 	}
 	list := append(w.closedPlaces(), old)
-	w.rec.open = place{
-		span: edge.Span{
-			Ledger: id, Last: -1, Created: g.now,
-			EntriesBefore: next.entries, MessagesBefore: next.messages, BytesBefore: next.bytes,
-		},
-		where: where{file: g.store.firstFile()},
-	}
+	w.rec.open = old.following(id, g.now, g.store.firstFile())
 	w.setClosed(list)
 	if g.journal {
 		g.recordRoll(w, old, id)

@@ -1,11 +1,7 @@
 package boltstore
 
 import (
-	"cmp"
 	"maps"
-	"slices"
-	"sort"
-	"strings"
 
 	"wayside/edge"
 )
@@ -86,35 +82,28 @@ func (s *Store) unsavedSequences(t *topic) unsaved {
 	return unsaved{}
 }
 
-// over changes states that were read from the main file.
-func (u *unsaved) over(states map[string]edge.SequenceState, uptime int64) {
+// over changes what was read from the main file.
+func (u *unsaved) over(stored map[string]storedSequence) {
 	if u.forgotten {
-		clear(states)
+		clear(stored)
 	}
 	for name := range u.dropped {
-		delete(states, name)
+		delete(stored, name)
 	}
 	for name, q := range u.sequences {
-		if old, ok := states[name]; ok {
+		if old, ok := stored[name]; ok {
 			q.Highest = max(q.Highest, old.Highest)
 		}
-		q.Idle = max(0, uptime-q.used)
-		states[name] = q.SequenceState
+		stored[name] = q
 	}
-	evict(states)
-}
-
-// evict forgets names beyond the bound as saving will.
-func evict(states map[string]edge.SequenceState) {
-	if len(states) <= edge.MaxSequences {
+	if len(stored) <= edge.MaxSequences {
 		return
 	}
-	names := slices.Collect(maps.Keys(states))
-	sort.Slice(names, func(i, j int) bool {
-		a, b := states[names[i]], states[names[j]]
-		return cmp.Or(cmp.Compare(b2i(b.Generated), b2i(a.Generated)), cmp.Compare(b.Idle, a.Idle), strings.Compare(names[i], names[j])) < 0
-	})
-	for _, name := range names[:len(names)-edge.MaxSequences+evictSequences] {
-		delete(states, name)
+	all := make([]namedSequence, 0, len(stored))
+	for name, q := range stored {
+		all = append(all, namedSequence{name, q})
+	}
+	for _, q := range forgettable(all) {
+		delete(stored, q.name)
 	}
 }
