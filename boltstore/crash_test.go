@@ -76,7 +76,7 @@ func crashOptions(dir string) Options {
 	o.LedgerEntries = 300
 	o.SaveInterval = 20 * time.Millisecond
 	o.JournalBytes = int64(envNumber(crashJournal, 0))
-	o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	o.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return o
 }
 

@@ -11,15 +11,15 @@
 // there is no journal, is a transaction of bbolt. What the journal has and the main file
 // has not is kept in memory: states and sequences whole (unsaved.go), of chunks where they
 // lie, so that they are read from there (loose.go). It is brought into the main file
-// between commits (settle.go): states when much of the journal is new, chunks when the
-// journal has reached its size. What was trimmed by then is never written again. A start
+// between commits (settle.go): states when much of the journal is new (saving.go), chunks
+// when the journal has reached its size (filing.go). What was trimmed by then is never written again. A start
 // replays what is not in the main file yet (replaying.go). What it says of spans only
 // grows, and states are replayed in their order, so it may know more than it thinks.
 //
 // What lies where in a file (layout.go): a bucket per topic; in it a bucket per
 // ledger; in that a bucket per chunk, holding one value, the entries that one commit
-// brought, or several small ones (chunk.go). A chunk alone in its bucket is never written again by later
-// commits. A ledger that is trimmed is crossed off at once and its pages are given
+// brought, or several small ones (chunk.go). A chunk alone in its bucket is never
+// written again by later commits. A ledger that is trimmed is crossed off at once and its pages are given
 // back in small steps (sweep.go). Beside the ledgers lie cursors (cursorstore.go),
 // producers' sequences and the topic's properties; in one bucket for all topics the
 // records, by which a store of ten thousand topics opens without a look at entries.
@@ -40,8 +40,9 @@
 //
 // What can go wrong: no space refuses appends until there is some; a failed sync
 // refuses them until the file has been taken back to the last confirmed transaction,
-// opened anew and checked, and the journal goes on in another segment (failure.go). Opening checks every page header by plain
-// reads before bbolt maps the file (check.go), falls back to the older of its two
+// opened anew and checked, and the journal goes on in another segment (failure.go); a
+// topic whose pages are damaged is given up alone (giveup.go). Opening checks every page
+// header by plain reads before bbolt maps the file (check.go), falls back to the older of its two
 // states, sets aside what cannot be served and keeps the topics that can be read
 // (opening.go, salvage.go).
 package boltstore

@@ -318,9 +318,7 @@ func (s *Subscription) deliverLocked(v *view, c *Consumer, e *Entry, rest []uint
 		Entry: *e, Redelivered: count, Rest: rest, Epoch: c.deliveredEpoch(),
 		Grant: g.Split(int64(len(e.Data))),
 	})
-	if v.hand == nil {
-		c.recv.Flush()
-	} else {
+	if v.hand != nil { // else whoever has called it sends it off
 		v.hand.feed(c.recv)
 	}
 }

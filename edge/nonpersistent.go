@@ -59,18 +59,31 @@ func (t *Topic) pass(e *Entry) {
 
 // pass gives a message to the consumer whose it is, or drops it and returns false.
 func (s *Subscription) pass(e *Entry) bool {
+	c := s.passTo(e)
+	if c == nil {
+		s.counts.dropped.Add(int64(e.Facts.Messages))
+		return false
+	}
+	c.recv.Flush()
+	return true
+}
+
+// passTo delivers it and returns to whom, nil for nobody.
+func (s *Subscription) passTo(e *Entry) *Consumer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.takerLocked(e); c != nil {
-		if grant, ok := s.topic.broker.budget.TryTake(ShareRead, int64(len(e.Data))); ok {
-			v := view{wall: s.topic.broker.opts.Clock().UnixMilli()}
-			s.deliverLocked(&v, c, e, nil, 0, &grant)
-			grant.Release()
-			return true
-		}
+	c := s.takerLocked(e)
+	if c == nil {
+		return nil
 	}
-	s.counts.dropped.Add(int64(e.Facts.Messages))
-	return false
+	grant, ok := s.topic.broker.budget.TryTake(ShareRead, int64(len(e.Data)))
+	if !ok {
+		return nil
+	}
+	v := view{wall: s.topic.broker.opts.Clock().UnixMilli()}
+	s.deliverLocked(&v, c, e, nil, 0, &grant)
+	grant.Release()
+	return c
 }
 
 func (s *Subscription) takerLocked(e *Entry) *Consumer {

@@ -27,7 +27,8 @@ type Receiver interface {
 	// written, or gives the delivery back by Consumer.GiveBack. It may keep the entry
 	// until Flush, which follows soon: several go out together then.
 	Deliver(d Delivery)
-	// Flush sends off what was delivered. The subscription need not be locked.
+	// Flush sends off what was delivered. The subscription is not locked here, and
+	// Consumer.Wake may be called.
 	Flush()
 	// ActiveChanged tells a Failover consumer whether it is the active one.
 	ActiveChanged(active bool)

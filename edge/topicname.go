@@ -85,6 +85,9 @@ func (t TopicName) String() string {
 	return t.Domain + "://" + t.Tenant + "/" + t.Namespace + "/" + t.Local
 }
 
+// LikePartition reports whether the name has what marks a partition's, whatever follows.
+func (t TopicName) LikePartition() bool { return strings.Contains(t.Local, partitionMark) }
+
 // compare orders as the full names do, without putting them together.
 func (t TopicName) compare(o TopicName) int {
 	return cmp.Or(

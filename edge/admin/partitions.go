@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"strings"
 
 	"wayside/edge"
 )
@@ -56,9 +55,6 @@ func (s *Server) getPartitions(r *http.Request, name edge.TopicName) (any, error
 	return s.metadataOf(name, n)
 }
 
-// partitionMark parts a partition's name from its number.
-const partitionMark = "-partition-"
-
 // partitionCount is a body with a number of partitions in either form.
 type partitionCount struct {
 	n          number
@@ -87,7 +83,7 @@ func (s *Server) createPartitions(r *http.Request, name edge.TopicName) (any, er
 		return nil, err
 	}
 	switch {
-	case strings.Contains(name.Local, partitionMark): // whatever follows
+	case name.LikePartition():
 		return nil, refuse(http.StatusPreconditionFailed, "Partitioned Topic Name should not contain '-partition-'")
 	case count.n <= 0:
 		return nil, refuse(http.StatusNotAcceptable, "Number of partitions should be more than 0")

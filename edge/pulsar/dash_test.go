@@ -9,32 +9,32 @@ import (
 	"wayside/wire"
 )
 
-// overTCP is a session whose writer does not run, and what its client sees.
-func overTCP(t *testing.T, buffer int) (*session, *net.TCPConn) {
-	t.Helper()
-	r := newRig(t)
+// overTCP is a session of a server whose writer does not run, and what its client sees.
+// buffer, if not 0, is what each side's socket holds, about.
+func overTCP(tb testing.TB, server *Server, buffer int) (*session, *net.TCPConn) {
+	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer l.Close() //nolint:errcheck // it served its one connection
 	far, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	near, err := l.Accept()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if buffer > 0 {
 		near.(*net.TCPConn).SetWriteBuffer(buffer) //nolint:errcheck // shown by what is taken
 		far.(*net.TCPConn).SetReadBuffer(buffer)   //nolint:errcheck // as above
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		far.Close()  //nolint:errcheck // the test has ended
 		near.Close() //nolint:errcheck // as above
 	})
-	return newSession(r.server, near), far.(*net.TCPConn)
+	return newSession(server, near), far.(*net.TCPConn)
 }
 
 // offer hands one entry over, as a hand of the crew does.
@@ -66,7 +66,7 @@ func arrived(t *testing.T, in *wire.Reader, from, to int64) {
 }
 
 func TestDeliveriesGoOutWithoutTheWriter(t *testing.T) {
-	s, far := overTCP(t, 0)
+	s, far := overTCP(t, newRig(t).server, 0)
 	c := &consumer{s: s, place: place{id: 1}}
 	far.SetReadDeadline(time.Now().Add(patientFor)) //nolint:errcheck // shown by a test that hangs
 	in := wire.NewReader(far, 1<<20)
@@ -82,7 +82,7 @@ func TestDeliveriesGoOutWithoutTheWriter(t *testing.T) {
 // A socket takes what it has room for; the writer goes on with the rest of the frame.
 func TestTheWriterFinishesWhatWasBegun(t *testing.T) {
 	const size = 3000
-	s, far := overTCP(t, 4<<10)
+	s, far := overTCP(t, newRig(t).server, 4<<10)
 	c := &consumer{s: s, place: place{id: 1}}
 	n := int64(0)
 	for ; s.pen.carry == nil; n++ {
@@ -109,7 +109,7 @@ func TestTheWriterFinishesWhatWasBegun(t *testing.T) {
 
 // What was begun when a session ends is let go of, and nothing is begun after.
 func TestNothingIsHeldWhenASessionEnds(t *testing.T) {
-	s, _ := overTCP(t, 4<<10)
+	s, _ := overTCP(t, newRig(t).server, 4<<10)
 	c := &consumer{s: s, place: place{id: 1}}
 	for n := int64(0); s.pen.carry == nil && n < 10_000; n++ {
 		offer(c, n, 3000)
@@ -129,7 +129,7 @@ func TestNothingIsHeldWhenASessionEnds(t *testing.T) {
 
 // A connection that broke is the writer's to find out.
 func TestADashIntoABrokenConnectionIsNoMatter(t *testing.T) {
-	s, _ := overTCP(t, 0)
+	s, _ := overTCP(t, newRig(t).server, 0)
 	s.conn.Close() //nolint:errcheck // as a client that left
 	c := &consumer{s: s, place: place{id: 1}}
 	offer(c, 1, 100)
@@ -143,22 +143,7 @@ func TestADashIntoABrokenConnectionIsNoMatter(t *testing.T) {
 }
 
 func BenchmarkDash(b *testing.B) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // it served its one connection
-	far, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer far.Close() //nolint:errcheck // the benchmark has ended
-	near, err := l.Accept()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer near.Close() //nolint:errcheck // as above
-	s := newSession(benchRig(b).server, near)
+	s, far := overTCP(b, benchRig(b).server, 0)
 	c := &consumer{s: s, place: place{id: 1}}
 	buf := make([]byte, 64<<10)
 	b.ReportAllocs()

@@ -8,7 +8,8 @@
 // message's buffer is made when the budget has granted its memory; waiting for that is
 // what holds a publisher back. What may wait for disk, commit or another client runs on
 // a goroutine of the request (session.go); handlers stand in a file of their own each.
-// The other goroutine writes the outbox (outbox.go, writer.go): answers first, which
+// The other goroutine writes the outbox (outbox.go, writer.go), or who has delivered, if
+// that is little and the socket takes it at once (dash.go): answers first, which
 // are bounded by the slots that their requests took before they were read, then
 // entries, which are bounded by the room told to the core. errors.go is the one table
 // from the core's errors to what clients are told.

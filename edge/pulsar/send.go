@@ -18,9 +18,9 @@ package pulsar
 // Metadata that is not protobuf, and a batch that claims more messages than it can hold,
 // are refused with MetadataError, where the reference stores them. An entry that fits the
 // frame of its SEND and would not fit that of a MESSAGE is refused with NotAllowedError,
-// where the reference stores it and loses every consumer by it (protocol 4, number 18). In a transaction that is not open, or in which the topic takes no part, it
-// is NotAllowedError: the reference stores it, and the topic stands still for ever behind
-// it.
+// where the reference stores it and loses every consumer by it (protocol 4, number 18).
+// In a transaction that is not open, or in which the topic takes no part, it is
+// NotAllowedError: the reference stores it, and the topic stands still for ever behind it.
 
 import (
 	"errors"

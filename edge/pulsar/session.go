@@ -24,7 +24,8 @@ const (
 
 // session is one client's connection. Its reader goroutine takes frames, looks into
 // the tables and hands over to the core what is done in memory; what may wait goes to
-// goroutines of the requests. Its writer goroutine empties the outbox.
+// goroutines of the requests. Its writer goroutine empties the outbox, but for what is so
+// little that who has delivered it writes it at once (dash.go).
 type session struct {
 	srv     *Server
 	conn    net.Conn

@@ -106,8 +106,13 @@ func compilePattern(pattern string) (re *regexp.Regexp, ok bool) {
 	if pattern == "" || utf8.RuneCountInString(pattern) > maxPattern {
 		return nil, false
 	}
-	re, err := regexp.Compile(`^(?:` + withoutScheme(pattern) + `)$`)
+	re, err := wholeName(withoutScheme(pattern))
 	return re, err == nil
+}
+
+// wholeName compiles a pattern that a whole name has to match.
+func wholeName(pattern string) (*regexp.Regexp, error) {
+	return regexp.Compile(`^(?:` + pattern + `)$`)
 }
 
 // withoutScheme is a pattern for names without scheme.

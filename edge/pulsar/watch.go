@@ -85,7 +85,7 @@ func (s *session) watchable(m *pulsarpb.CommandWatchTopicList) (*regexp.Regexp, 
 	if utf8.RuneCountInString(text) > maxPattern {
 		return nil, fmt.Errorf("%w: %s: Pattern longer than maximum: %d", edge.ErrNotAllowed, unable, maxPattern)
 	}
-	pattern, err := regexp.Compile(`^(?:` + text + `)$`)
+	pattern, err := wholeName(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: this broker cannot watch that pattern", edge.ErrNotAllowed, unable)
 	}
