@@ -42,6 +42,7 @@ func (s *session) read() (err error) {
 // frame handles one frame.
 func (s *session) frame(h wire.Header) error {
 	c := commandFor(h.Type)
+	s.src.lulls.took(c.payload)
 	switch {
 	case c.refusal == unknownToUs: // its number is the client's choice, and no part of what is said but once
 		return fmt.Errorf("%s %s: %w", h.Type, c.refusal, wire.ErrMalformed)

@@ -19,6 +19,7 @@ type source struct {
 	crowded func() bool // whether others wait for the memory that frames take
 
 	// of the reader alone
+	lulls    lulls
 	pause    time.Duration // how long nothing may come in the middle of a frame
 	hurry    time.Duration // how long it may be slower than the least rate when it is crowded
 	limit    time.Duration // the rest of the frame has to come within it; 0 between frames
@@ -41,6 +42,9 @@ func (r *source) Read(p []byte) (int, error) {
 	for {
 		if r.limit > 0 && !r.arm() {
 			return 0, os.ErrDeadlineExceeded
+		}
+		if r.limit == 0 && r.lulls.due(time.Now) {
+			time.Sleep(lull)
 		}
 		n, err := r.conn.Read(p)
 		if n > 0 {
