@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"context"
+	"fmt"
 	"sort"
 	"time"
 )
@@ -71,6 +73,25 @@ func (t *Topic) trimRetained(full bool, now time.Time) {
 	if spans := t.ledger.Spans(); len(spans.Closed) > 0 {
 		t.ledger.Trim(t.spare(spans, full, now).Next(), t.trimmed)
 	}
+}
+
+// TrimNow lets go at once what nobody needs and retention does not keep, also of the
+// ledger that is still written, without waiting until space is needed.
+func (t *Topic) TrimNow(ctx context.Context) error {
+	if err := wait(ctx, t.ledger.Roll); err != nil {
+		return fmt.Errorf("close the ledger of %s: %w", t.name, err)
+	}
+	upTo := t.spare(t.ledger.Spans(), false, t.broker.opts.Clock())
+	err := wait(ctx, func(done func(error)) {
+		t.ledger.Trim(upTo.Next(), func(err error) {
+			t.trimmed(err)
+			done(err)
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("trim %s: %w", t.name, err)
+	}
+	return nil
 }
 
 // floor is the position up to which nobody needs an entry: neither a durable cursor

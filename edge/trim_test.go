@@ -65,3 +65,40 @@ func TestUnacknowledgedDataIsNotTrimmed(t *testing.T) {
 		t.Fatalf("%d entries are there", entries)
 	}
 }
+
+// TrimNow does not wait for the bounds of what is kept, and leaves what somebody wants or
+// retention keeps.
+func TestTrimmedByRequest(t *testing.T) {
+	k := newKit(t, func(o *edge.Options) { o.KeepAcked = 1 << 30 })
+	topic := k.topic("t")
+	p, _ := k.producer(topic, edge.ProducerOptions{})
+	c, in := k.subscribe(topic, subscription("s", edge.Shared))
+	k.publishAll(p, messages(10, nil)...)
+	c.Flow(100)
+	in.await(t, 10)
+	entries := func() (n int64) {
+		if err := topic.TrimNow(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n, _, _ = topic.Spans().Totals()
+		return n
+	}
+	if n := entries(); n != 10 {
+		t.Fatalf("%d entries are there of 10 that are not acknowledged", n)
+	}
+	for _, d := range in.all() {
+		k.ack(c, d.Entry.Position)
+	}
+	if n := entries(); n != 0 {
+		t.Fatalf("%d entries are there that nobody wants", n)
+	}
+	k.rule(topic.Name().String(), func(p *edge.Policies) { p.Retention = &edge.Retention{Minutes: -1, MiB: -1} })
+	k.publishAll(p, messages(5, nil)...)
+	in.await(t, 15)
+	for _, d := range in.all()[10:] {
+		k.ack(c, d.Entry.Position)
+	}
+	if n := entries(); n != 5 {
+		t.Fatalf("%d entries are there of 5 that are retained", n)
+	}
+}

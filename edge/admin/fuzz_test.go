@@ -50,7 +50,8 @@ func FuzzTopic(f *testing.F) {
 		{"POST", topics + "/subscription/{sub}/resetcursor/{n}"}, {"POST", topics + "/subscription/{sub}/resetcursor"},
 		{"POST", topics + "/subscription/{sub}/skip_all"}, {"GET", topics + "/subscriptions"}, {"GET", topics + "/stats"},
 		{"GET", topics + "/internalStats"}, {"GET", topics + "/partitioned-stats"}, {"GET", topics + "/lastMessageId"},
-		{"PUT", topics + "/properties"}, {"GET", topics + "/properties"}, {"PUT", topics + "/unload"}, {"POST", topics + "/terminate"},
+		{"PUT", topics + "/properties"}, {"GET", topics + "/properties"}, {"PUT", topics + "/unload"},
+		{"POST", topics + "/trim"}, {"POST", topics + "/terminate"},
 		{"POST", schemas}, {"GET", schemas}, {"DELETE", schemas}, {"GET", "/lookup/v2/topic/persistent{at}"}, {"GET", StatusPath},
 	}
 	server := newFuzzed(f)

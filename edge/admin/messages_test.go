@@ -179,3 +179,23 @@ func TestNthOf(t *testing.T) {
 		t.Error("an empty topic has a first entry")
 	}
 }
+
+// TestTrim: the answers as watched on 4.0.7, and what it does.
+func TestTrim(t *testing.T) {
+	server, _ := newServer(t)
+	base := "/admin/v2/persistent/public/default/"
+	topic := open(t, server, "persistent://public/default/trimmed")
+	produce(t, topic, "p", 0, "a", "b")
+	mustDo(t, server, http.MethodPut, base+"parts/partitions", "2", http.StatusNoContent)
+	for _, name := range []string{"trimmed", "parts", "parts-partition-1"} {
+		if body := mustDo(t, server, http.MethodPost, base+name+"/trim", "", http.StatusOK); len(body) > 0 {
+			t.Errorf("%s: %s", name, body)
+		}
+	}
+	if n, _, _ := topic.Spans().Totals(); n != 0 {
+		t.Errorf("%d entries are there that nobody wants", n)
+	}
+	mustDo(t, server, http.MethodPost, base+"none/trim", "", http.StatusNotFound)
+	open(t, server, "non-persistent://public/default/fleeting")
+	mustDo(t, server, http.MethodPost, "/admin/v2/non-persistent/public/default/fleeting/trim", "", http.StatusMethodNotAllowed)
+}

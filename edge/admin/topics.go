@@ -13,7 +13,8 @@ import (
 // topics and single partitions (protocol 5.2, captures curl-topics). A name that ends
 // like a partition's is created only where partition metadata promises it. Idle
 // subscriptions and their backlog do not hinder a deletion, clients do unless forced.
-// The deletion takes the schema along. Non-persistent topics cannot be terminated.
+// The deletion takes the schema along. Non-persistent topics cannot be terminated, nor
+// trimmed. A trim reaches the open ledger too, which the reference leaves alone.
 func (s *Server) topicRoutes(domain string) {
 	ns := " /admin/v2/" + domain + "/{tenant}/{namespace}"
 	s.handle("GET"+ns, func(r *http.Request) (any, error) { return s.listTopics(r, domain) })
@@ -23,6 +24,7 @@ func (s *Server) topicRoutes(domain string) {
 	s.handleTopic(domain, "PUT", "/unload", s.unloadTopic)
 	s.handleTopic(domain, "POST", "/terminate", s.terminateTopic)
 	s.handleTopic(domain, "POST", "/terminate/partitions", s.terminatePartitions)
+	s.handleTopic(domain, "POST", "/trim", s.trimTopic)
 	s.handleTopic(domain, "GET", "/lastMessageId", s.lastMessageID)
 }
 
@@ -192,6 +194,20 @@ func (s *Server) terminatePartitions(r *http.Request, name edge.TopicName) (any,
 		ends[i] = messageID{Ledger: last.Ledger, Entry: last.Entry, Partition: -1, BatchIndex: -1}
 	}
 	return ends, nil
+}
+
+// trimTopic answers 200 without a body (watched on 4.0.7).
+func (s *Server) trimTopic(r *http.Request, name edge.TopicName) (any, error) {
+	if !name.IsPersistent() {
+		return nil, refuse(http.StatusMethodNotAllowed, "Trim on a non-persistent topic is not allowed")
+	}
+	for _, n := range s.each(name) {
+		err := s.withTopic(r.Context(), n, func(t *edge.Topic) error { return t.TrimNow(r.Context()) })
+		if err != nil {
+			return nil, ofTopic(err, n)
+		}
+	}
+	return empty{}, nil
 }
 
 // attempts bounds how often a topic is asked for anew that is unloaded under our hands.

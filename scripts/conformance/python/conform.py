@@ -105,9 +105,9 @@ class Broker:
     def backlog(self, topic, name="sub"):
         return self.stats(topic)["subscriptions"][name]["msgBacklog"]
 
-    def settles(self, what, want, read):
+    def settles(self, what, want, read, seconds=10):
         """Waits for a figure that the broker brings up to date on its own time."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + seconds
         while (got := read()) != want and time.monotonic() < end:
             time.sleep(0.1)
         same(what, want, got)

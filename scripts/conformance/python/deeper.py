@@ -70,6 +70,42 @@ def add(check, h):
         reader.seek(MessageId.latest)
         same("from the latest", [], rest(reader))
 
+    @check("a reader on a topic of which everything is trimmed has nothing more, until something comes")
+    def trimmed(b, topic):
+        consumer = b.subscribe(topic)
+        b.publish(topic, numbered("m", 10))
+        take(consumer, 10)
+        b.settles("backlog", 0, lambda: b.backlog(topic))
+        done(b, "PUT", topic + "/unload")  # which closes its ledger
+        time.sleep(0.3)
+        b.settles("the consumer is connected", True, consumer.is_connected)
+        same("trim", 200, ask(b, "POST", f"/admin/v2/persistent/public/default/{topic}/trim"))
+        b.settles("stored", 0, lambda: b.stats(topic)["storageSize"])
+        reader = b.client.create_reader(topic, MessageId.earliest)
+        same("on the trimmed topic", False, reader.has_message_available())
+        b.publish(topic, ["after"])
+        b.settles("more", True, reader.has_message_available)
+        same("read", ["after"], rest(reader))
+        same("after it", False, reader.has_message_available())
+
+    @check("a topic is compacted by itself when its backlog is beyond the threshold")
+    def compacted_by_threshold(b, topic):
+        name = namespace(b, "small-" + topic)
+        same("threshold", 204, ask(b, "PUT", f"/admin/v2/namespaces/public/small-{topic}/compactionThreshold", "1000"))
+        b.subscribe(name).close()
+        producer = b.client.create_producer(name)
+        for i in range(60):
+            producer.send(f"m-{i:03}".encode() + b"." * 100, partition_key=f"k{i % 3}")
+        producer.close()
+
+        def read():
+            reader = b.client.create_reader(name, MessageId.earliest, is_read_compacted=True)
+            out = [text[:5] for text in rest(reader)]
+            reader.close()
+            return out
+
+        b.settles("read compacted", ["m-057", "m-058", "m-059"], read, seconds=90)  # a real broker looks once a minute
+
     @check("a topic is compacted by request, and a table view has the last value of each key")
     def compacted(b, topic):
         b.subscribe(topic).close()
