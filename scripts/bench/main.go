@@ -3,6 +3,7 @@
 //
 //	bench -wayside FILE -nats FILE [-data FOLDER] [-reps 3] [-secs 3] [-sizes 128,1024]
 //	bench memory -wayside FILE [-data FOLDER] [-clients 50] [-millions 1,10] [-topics 10000]
+//	bench backlog -wayside FILE [-data FOLDER] [-gb 10] [-size 1000] [-cgroup 67108864]
 //	bench null HOST:PORT      is the broker that stores nothing
 //
 // Way of a run: peers are started once each (peer.go), with folders side by side on one file system; then every cell
@@ -33,6 +34,8 @@ func main() {
 		err = fmt.Errorf("want HOST:PORT behind null")
 	case len(os.Args) > 1 && os.Args[1] == "memory":
 		err = memory(os.Args[2:])
+	case len(os.Args) > 1 && os.Args[1] == "backlog":
+		err = backlog(os.Args[2:])
 	default:
 		err = compare()
 	}

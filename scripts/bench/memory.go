@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,7 +56,7 @@ func backlogs(wayside, folder string, clients int, millions string) error {
 	if err := os.WriteFile(config, []byte(uplinkConfig), 0o600); err != nil {
 		return err
 	}
-	p, d, err := memoryPeer(wayside, folder, "backlog", "-c", config)
+	p, d, err := memoryPeer([]string{wayside}, folder, "backlog", "-c", config)
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,8 @@ func backlogs(wayside, folder string, clients int, millions string) error {
 	return nil
 }
 
-func memoryPeer(wayside, folder, name string, more ...string) (*peer, *pulsarDriver, error) {
+// memoryPeer starts a broker of its own; wayside is the command that runs the program.
+func memoryPeer(wayside []string, folder, name string, more ...string) (*peer, *pulsarDriver, error) {
 	listen, err := freeAddress()
 	if err != nil {
 		return nil, nil, err
@@ -103,7 +105,7 @@ func memoryPeer(wayside, folder, name string, more ...string) (*peer, *pulsarDri
 	}
 	dir := filepath.Join(folder, name)
 	p := &peer{name: name, dir: dir, address: listen,
-		command: append([]string{wayside, "serve", "--data", filepath.Join(dir, "data"), "--listen", listen, "--admin", admin}, more...)}
+		command: slices.Concat(wayside, []string{"serve", "--data", filepath.Join(dir, "data"), "--listen", listen, "--admin", admin}, more)}
 	if err := p.start(); err != nil {
 		p.stop()
 		return nil, nil, err
@@ -211,7 +213,7 @@ func watchPeak(ctx context.Context, working *sync.WaitGroup, p *peer) *atomic.In
 
 // idleTopics opens topics with one idle consumer each and prints what each costs.
 func idleTopics(wayside, folder string, n int) error {
-	p, d, err := memoryPeer(wayside, folder, "topics", "--set", "limits.memory=64MiB")
+	p, d, err := memoryPeer([]string{wayside}, folder, "topics", "--set", "limits.memory=64MiB")
 	if err != nil {
 		return err
 	}
