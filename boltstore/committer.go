@@ -95,6 +95,8 @@ func (s *Store) chore() bool {
 	switch {
 	case s.failure() != nil:
 		return s.repairIfDue()
+	case s.freezeStep():
+		return true
 	case s.log != nil && s.settleStep():
 		return true
 	case s.sweeping:

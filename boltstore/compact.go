@@ -32,6 +32,7 @@ type compaction struct {
 	move   *mover
 	thin   bool // the last stage
 	gained bool
+	upTo   uint64 // of a stopped store: files up to it are looked at, 0 for a running one
 }
 
 // pressed reports whether files take so much that space has to be won back.
@@ -86,7 +87,7 @@ func (s *Store) compact(c *compaction) (more bool, err error) {
 		t := s.nextOf(c)
 		if t == nil {
 			s.choose(c)
-			return true, nil
+			return c.move != nil || c.thin, nil
 		}
 		if err := s.survey(c, t); err != nil {
 			return false, err
@@ -127,7 +128,7 @@ func (s *Store) survey(c *compaction, t *topic) error {
 	}
 	w := newWanted(states)
 	for _, p := range append(places, t.rec.open) {
-		if p.file != s.main.number && p.span.Entries() > 0 {
+		if (p.file != s.main.number || c.upTo > 0) && p.span.Entries() > 0 {
 			c.live[p.file] += p.span.Bytes * w.entries(p.span) / p.span.Entries()
 		}
 	}
@@ -139,7 +140,7 @@ func (s *Store) choose(c *compaction) {
 	var best *volume
 	for _, v := range s.volumes {
 		f := s.shelf.get(v.number)
-		if f == nil || c.live[v.number] > f.size.Load()/2 || s.stuck[v.number] {
+		if f == nil || s.stuck[v.number] || !c.worth(v.number, c.live[v.number], f.size.Load()) {
 			continue
 		}
 		if best == nil || c.live[v.number] < c.live[best.number] {
@@ -147,11 +148,25 @@ func (s *Store) choose(c *compaction) {
 		}
 	}
 	s.walk(c)
+	if c.upTo > 0 {
+		if best != nil {
+			c.move = &mover{volume: best.number}
+		}
+		return
+	}
 	if best == nil || s.space.available()-s.space.reserve < c.live[best.number]+c.live[best.number]/4 {
 		c.thin = true
 		return
 	}
 	c.move = &mover{volume: best.number}
+}
+
+// worth reports whether a volume with so much that lives is worth a move.
+func (c *compaction) worth(number uint64, live, size int64) bool {
+	if c.upTo > 0 {
+		return number <= c.upTo && live+live/8 <= size/8*7
+	}
+	return live <= size/2
 }
 
 // topicPlaces reads a topic's closed ledgers and cursors.
@@ -162,6 +177,9 @@ func (s *Store) topicPlaces(t *topic) (places []place, states []edge.CursorState
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	if s.keepAcked {
+		return places, nil, nil
 	}
 	err = s.eachState(t, func(_ string, c edge.CursorState, err error) {
 		if err != nil {

@@ -45,4 +45,9 @@
 // header by plain reads before bbolt maps the file (check.go), falls back to the older of its two
 // states, sets aside what cannot be served and keeps the topics that can be read
 // (opening.go, salvage.go).
+//
+// A stopped store's directory is read without a change (inspection.go, picture.go), all of
+// it for a check (verify.go), and worked on in the steps of a running one (squeeze.go,
+// mend.go). Backups are copies with ids of their own (backup.go); for one of a running
+// store the committer holds it still for a step (freeze.go).
 package boltstore

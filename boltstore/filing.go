@@ -34,8 +34,11 @@ func (s *Store) fileStep() (bool, error) {
 	}
 	batch := s.looseTopics(oldest)
 	if len(batch) == 0 {
+		if err := s.log.Release(oldest + 1); err != nil || s.log.Segments()[0] == oldest {
+			return false, err // somebody reads it
+		}
 		delete(s.ends, oldest)
-		return true, s.log.Release(oldest + 1)
+		return true, nil
 	}
 	return true, s.file(batch, oldest)
 }

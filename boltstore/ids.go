@@ -38,9 +38,15 @@ func openIDs(dir string) (*ids, error) {
 		return nil, fmt.Errorf("open id file: %w", err)
 	}
 	i := &ids{file: f}
+	i.read()
+	return i, nil
+}
+
+// read takes the newer of the two notes.
+func (i *ids) read() {
 	for slot := range int64(2) {
 		var b [40]byte
-		if _, err := f.ReadAt(b[:], slot*idSlot); err != nil {
+		if _, err := i.file.ReadAt(b[:], slot*idSlot); err != nil {
 			continue
 		}
 		v, err := unseal(b[:36])
@@ -53,7 +59,6 @@ func openIDs(dir string) (*ids, error) {
 			i.main = binary.LittleEndian.Uint64(v[24:])
 		}
 	}
-	return i, nil
 }
 
 // write notes lease and main file durably.

@@ -16,6 +16,7 @@ type mover struct {
 	topic  *topic
 	id     int64 // ledger under way, 0 for none
 	after  int64 // entries before it have been copied
+	into   uint64
 	live   *wanted
 }
 
@@ -53,7 +54,7 @@ func (s *Store) pickLedger(m *mover) error {
 	}
 	for _, p := range places {
 		if p.file == m.volume {
-			m.id, m.after, m.live = p.span.Ledger, 0, newWanted(states)
+			m.id, m.after, m.live, m.into = p.span.Ledger, 0, newWanted(states), s.main.number
 			return nil
 		}
 	}
@@ -125,6 +126,10 @@ func (s *Store) moveChunks(m *mover) error {
 	}
 	if err := s.makeRoom(int64(size), 1); err != nil {
 		return err
+	}
+	if m.into != s.main.number {
+		m.id = 0 // its file turned over: again, into the new one
+		return nil
 	}
 	err = s.change(func(g *group) error {
 		b, err := g.bucket(m.topic)

@@ -21,6 +21,16 @@ import (
 // says that somebody else has it, ErrFormat that another version wrote it. A damaged
 // file is no error: what happened to it is told by Stats().Remarks.
 func Open(o Options) (*Store, error) {
+	s, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	go s.run()
+	return s, nil
+}
+
+// prepare is Open without the committer: whoever called it is the committer.
+func prepare(o Options) (*Store, error) {
 	o, err := o.withLimits()
 	if err != nil {
 		return nil, err
@@ -43,7 +53,6 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("store: %w", errors.Join(err, s.closeFiles()))
 	}
 	s.serving = true
-	go s.run()
 	return s, nil
 }
 
@@ -178,33 +187,40 @@ func (s *Store) checkFile(number uint64) (older bool, err error) {
 		return false, err
 	}
 	defer f.Close()
-	st, err := f.Stat()
+	metas, i, err := servedState(f)
 	if err != nil {
 		return false, err
 	}
-	metas, err := readMetas(f)
+	if i > 0 {
+		err = crossOut(f, metas[0].slot)
+	}
+	return notNewest(metas, i), err
+}
+
+// servedState finds the newest state of a file that can be served, among those whose
+// meta pages can be read.
+func servedState(f *os.File) (metas []metaPage, i int, err error) {
+	st, err := f.Stat()
 	if err != nil {
-		return false, err
+		return nil, 0, err
+	}
+	if metas, err = readMetas(f); err != nil {
+		return nil, 0, err
 	}
 	for i, m := range metas {
 		if err = checkState(f, st.Size(), m); err == nil {
 			err = checkContents(f, m)
 		}
-		if errors.Is(err, ErrFormat) {
-			return false, err
+		if err == nil || errors.Is(err, ErrFormat) {
+			return metas, i, err
 		}
-		if err != nil {
-			continue
-		}
-		// A meta page that cannot be read may have named a newer state.
-		older = i > 0 || len(metas) == 1
-		if i > 0 {
-			err = crossOut(f, metas[0].slot)
-		}
-		return older, err
 	}
-	return false, err
+	return metas, 0, err
 }
+
+// notNewest reports whether a newer state than the one served was lost: a meta page that
+// cannot be read may have named one.
+func notNewest(metas []metaPage, i int) bool { return i > 0 || len(metas) == 1 }
 
 // readMetas returns the meta pages that can be read, the newer first.
 func readMetas(f io.ReaderAt) (metas []metaPage, err error) {

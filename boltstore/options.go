@@ -59,6 +59,7 @@ type hooks struct {
 	reopen func() error                     // before a failed main file is opened anew
 	sync   func(f *os.File) error           // instead of fdatasync of the journal
 	pause  time.Duration                    // instead of compactPause, unless 0
+	small  int64                            // instead of smallMain, unless 0
 }
 
 // DefaultOptions are the values of an installation that configures nothing.

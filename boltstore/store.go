@@ -42,6 +42,10 @@ type Store struct {
 	written atomic.Int64 // bytes of entries
 	failing atomic.Pointer[failure]
 
+	freezing atomic.Pointer[freeze] // asked for, and not yet answered
+	backing  atomic.Bool            // a backup is under way
+	backups  sync.WaitGroup
+
 	// The committer's own.
 	main         *file
 	format       int64 // of the main file, as it was opened
@@ -59,6 +63,7 @@ type Store struct {
 	uptimeBase   int64
 	uptimeNoted  int64
 	compaction   *compaction     // nil when none is under way
+	keepAcked    bool            // it takes what is acknowledged along
 	stuck        map[uint64]bool // volumes that cannot be moved
 	compactAfter time.Time
 	compactPause time.Duration
@@ -116,6 +121,7 @@ func (s *Store) Close() error {
 		close(s.closing)
 	}
 	<-s.done
+	s.backups.Wait()
 	s.topicsMu.Lock()
 	defer s.topicsMu.Unlock()
 	if s.lock == nil {

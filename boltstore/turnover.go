@@ -33,6 +33,9 @@ func (s *Store) turnOverIfDue(need int64) error {
 	if s.shelf.bytes()-p.tail()+start > s.opts.FileLimit {
 		return nil
 	}
+	if c := s.compaction; c != nil && c.move != nil && c.move.after > 0 {
+		return nil // a ledger lies in one file
+	}
 	if s.partial() != nil {
 		s.turning = true // first what belongs to its ledgers comes in
 		return nil

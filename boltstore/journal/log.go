@@ -22,6 +22,7 @@ type Log struct {
 	at      int64  // end of what is durable in it
 	commit  uint64 // of the next group
 	failed  error  // why nothing is appended before Restart
+	remarks []string
 	links   []byte // scratch
 
 	mu       sync.Mutex // guards segments, and their pins
@@ -47,7 +48,9 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal: %w", err), l.closeSegments())
 	}
-	l.supply = newSupply(o, spares, highest)
+	if !o.ReadOnly {
+		l.supply = newSupply(o, spares, highest)
+	}
 	return l, nil
 }
 
@@ -63,7 +66,7 @@ func (l *Log) take() (spares []spare, highest uint64, err error) {
 		number, isSegment := numberOf(e.Name(), segmentPrefix)
 		_, isSpare := numberOf(e.Name(), sparePrefix)
 		switch {
-		case strings.HasSuffix(e.Name(), unfinished):
+		case strings.HasSuffix(e.Name(), unfinished) && !l.opts.ReadOnly:
 			err = os.Remove(path)
 		case isSegment:
 			highest = max(highest, number)
@@ -87,7 +90,7 @@ func (l *Log) take() (spares []spare, highest uint64, err error) {
 // admit opens a file as a segment if it is one in use. A spare was made ready and not
 // used, or is on its way to its next use.
 func (l *Log) admit(path string, number uint64) (isSpare bool, err error) {
-	s, err := openSegment(path, number)
+	s, err := openSegment(path, number, l.opts.ReadOnly)
 	switch {
 	case errors.Is(err, ErrDamaged):
 		return false, l.setAside(path, err)
@@ -111,6 +114,7 @@ func (l *Log) inUse(s *segment) bool {
 	at, found := s.search(headBytes, s.size)
 	if found {
 		l.opts.Logger.Error("a journal segment has lost its beginning", "file", filepath.Base(s.file.Name()), "next group at", at)
+		l.remarks = append(l.remarks, filepath.Base(s.file.Name())+" has lost its beginning")
 		s.unlinked = true
 	}
 	return found
@@ -119,6 +123,10 @@ func (l *Log) inUse(s *segment) bool {
 // setAside keeps a file under another name that cannot be read: something of it may be
 // saved by hand.
 func (l *Log) setAside(path string, cause error) error {
+	l.remarks = append(l.remarks, cause.Error())
+	if l.opts.ReadOnly {
+		return nil
+	}
 	l.opts.Logger.Error("a journal segment cannot be read and is set aside", "file", filepath.Base(path), "error", cause)
 	return os.Rename(path, path+".damaged")
 }
@@ -281,8 +289,14 @@ func (l *Log) Room() int64 {
 // Next is the number of the next commit.
 func (l *Log) Next() uint64 { return l.commit }
 
+// Remarks say which segments Open found damaged.
+func (l *Log) Remarks() []string { return l.remarks }
+
 // Close closes all files. Nothing is pinned any more.
 func (l *Log) Close() error {
+	if l.supply == nil {
+		return l.closeSegments()
+	}
 	err := errors.Join(l.supply.close(), l.closeSegments())
 	if s := l.current; s != nil && s.end == 0 {
 		err = errors.Join(err, s.file.Close())

@@ -17,6 +17,8 @@ type Options struct {
 	// Spares is how many segments are kept to be used again.
 	Spares int
 
+	// ReadOnly leaves the directory as it is: Open, Replay, Pin and Close only.
+	ReadOnly bool
 	// Sync makes what was written to a file durable; nil is fdatasync.
 	Sync func(f *os.File) error
 

@@ -95,3 +95,23 @@ func (s *segment) read(p []byte, at int64) error {
 	}
 	return err
 }
+
+// Piece is a segment as it stood when it was frozen: what counts of it are its first
+// bytes.
+type Piece struct {
+	*Pinned
+	Name  string // of its file
+	Bytes int64
+}
+
+// Freeze pins all segments in use. The owner calls it, or somebody while nothing is
+// appended; each piece is unpinned by itself.
+func (l *Log) Freeze() (list []Piece) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.segments {
+		s.pins++
+		list = append(list, Piece{&Pinned{l, s}, segmentName(s.number), min(s.end, s.size)})
+	}
+	return list
+}

@@ -101,6 +101,10 @@ func (l *Log) chain() (ends []int64, err error) {
 	slices.Reverse(ends)
 	l.segments = chain
 	for _, s := range dead {
+		if l.supply == nil {
+			err = errors.Join(err, s.file.Close())
+			continue
+		}
 		err = errors.Join(err, l.supply.takeBack(s))
 	}
 	return ends, err

@@ -90,8 +90,12 @@ var errForeign = errors.New("journal was written by a newer version")
 
 // openSegment opens a file as a segment. One with a rotten head is rescued if it is in use.
 // Otherwise it is ErrDamaged.
-func openSegment(path string, number uint64) (*segment, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+func openSegment(path string, number uint64, readOnly bool) (*segment, error) {
+	flag := os.O_RDWR
+	if readOnly {
+		flag = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, flag, 0)
 	if err != nil {
 		return nil, err
 	}

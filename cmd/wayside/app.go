@@ -43,7 +43,7 @@ func (m *Main) command() *cobra.Command {
 	root.SetErr(m.Stderr)
 	root.SetFlagErrorFunc(badFlag)
 	root.AddCommand(
-		m.serveCommand(), m.configCommand(), m.statusCommand(),
+		m.serveCommand(), m.configCommand(), m.statusCommand(), m.storeCommand(),
 		m.produceCommand(), m.consumeCommand(), m.demoCommand(),
 		m.versionCommand(), m.manCommand(root),
 	)

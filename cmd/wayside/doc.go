@@ -4,8 +4,9 @@
 //
 // main hands arguments, streams, environment and signals to a [Main], which runs one
 // command and returns its exit code; tests start it in-process the same way. Each
-// command stands in a file of its name: serve, configcmd, status, produce, consume,
-// demo, version, man; usage.go says what they take beside flags. Errors for people are
+// command stands in a file of its name: serve, configcmd, status, storecmd and backupcmd
+// (backupjob where a running broker makes the backup), produce, consume, demo, version,
+// man; usage.go says what they take beside flags. Errors for people are
 // faults (fault.go): what happened, to which thing, what to do, and the exit code that it
 // means.
 //

@@ -258,6 +258,7 @@ func (b *server) startAdmin(clients *pulsar.Server) error {
 	o.PulsarPort = portOf(b.ports.pulsar)
 	o.Advertised = withPort(b.Listen.Advertised, o.PulsarPort)
 	o.Clients = clients.Sessions
+	o.Backups = b.startBackups()
 	o.Sections = map[string]func() any{"data": b.reportData, "uplink": b.reportUplink}
 	o.Collectors = append(o.Collectors, processCollector(float64(b.began.UnixMilli())/1e3))
 	if b.uplink != nil {

@@ -41,10 +41,7 @@ func (m *Main) statusCommand() *cobra.Command {
 }
 
 func (m *Main) status(ctx context.Context, f *statusFlags) error {
-	url := f.admin
-	if !strings.Contains(url, "://") {
-		url = "http://" + url
-	}
+	url := withScheme(f.admin)
 	ctx, cancel := m.untilSignal(ctx)
 	defer cancel()
 	raw, err := fetchStatus(ctx, url)
@@ -71,31 +68,49 @@ func (m *Main) status(ctx context.Context, f *statusFlags) error {
 	return nil
 }
 
+// withScheme completes HOST:PORT.
+func withScheme(url string) string {
+	if strings.Contains(url, "://") {
+		return url
+	}
+	return "http://" + url
+}
+
 func fetchStatus(ctx context.Context, url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil || request.URL.Host == "" {
-		return nil, failed(exitUsage, "wrong usage", "--admin "+url, "write http://HOST:PORT")
+	status, raw, err := askAdmin(ctx, url, http.MethodGet, admin.StatusPath, nil)
+	if err == nil && status != http.StatusOK {
+		err = noWayside(url, status)
 	}
-	request.URL.Path = strings.TrimSuffix(request.URL.Path, "/") + admin.StatusPath
+	return raw, err
+}
+
+func noWayside(url string, status int) error {
+	return failed(exitUnreachable, "no Wayside answers", url, fmt.Sprintf("it said %d %s", status, http.StatusText(status)))
+}
+
+// askAdmin sends one request to an admin listener.
+func askAdmin(ctx context.Context, url, method, path string, body io.Reader) (status int, raw []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil || request.URL.Host == "" {
+		return 0, nil, failed(exitUsage, "wrong usage", "--admin "+url, "write http://HOST:PORT")
+	}
+	request.URL.Path = strings.TrimSuffix(request.URL.Path, "/") + path
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return nil, failed(exitUnreachable, "broker not reachable", url, fmt.Sprintf("%v; is it running, and is this its listen.admin?", rootCause(err)))
+		return 0, nil, failed(exitUnreachable, "broker not reachable", url, fmt.Sprintf("%v; is it running, and is this its listen.admin?", rootCause(err)))
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, failed(exitUnreachable, "no Wayside answers", url, "it said "+response.Status)
-	}
-	raw, err := io.ReadAll(io.LimitReader(response.Body, maxStatus+1))
+	raw, err = io.ReadAll(io.LimitReader(response.Body, maxStatus+1))
 	if err == nil && len(raw) > maxStatus {
 		err = errors.New("the answer is too long")
 	}
 	if err != nil {
-		return nil, failed(exitUnreachable, "no status of a Wayside", url, err.Error())
+		return 0, nil, failed(exitUnreachable, "no status of a Wayside", url, err.Error())
 	}
-	return raw, nil
+	return response.StatusCode, raw, nil
 }
 
 // screen lays a status out for people.

@@ -13,7 +13,7 @@
 // rules and backlogquotas for the policies that can be set one by one, properties,
 // messages, stats and internalstats for what describes a topic, health, metrics
 // (metrictopics for the families with a topic label), status for our own summary that
-// `wayside status` reads.
+// `wayside status` reads, backup for those of the running store.
 //
 // What differs from Apache Pulsar 4.0.7, on purpose:
 //

@@ -50,6 +50,8 @@ type Options struct {
 	// Sections are further parts of the status by name, as values that encoding/json
 	// can write. They are called for every request, from any goroutine.
 	Sections map[string]func() any
+	// Backups makes backups of the store; nil if there are none to be had.
+	Backups Backups
 	// Collectors are further metrics. Their names begin with wayside_, or are Pulsar's.
 	Collectors []Collector
 }

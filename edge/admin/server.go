@@ -44,6 +44,7 @@ func New(o Options) (*Server, error) {
 	s.mux.Handle("GET /metrics", metrics)
 	s.healthRoutes()
 	s.statusRoutes()
+	s.backupRoutes()
 	s.brokerRoutes()
 	s.clusterRoutes()
 	s.tenantRoutes()
