@@ -25,6 +25,9 @@ func checkState(f io.ReaderAt, size int64, m metaPage) error {
 	if m.high > uint64(size/pageSize) {
 		return fmt.Errorf("file of %d bytes ends before page %d: %w", size, m.high, errDamaged)
 	}
+	if m.free != noFreeList {
+		return fmt.Errorf("state of before the file was made: %w", errDamaged)
+	}
 	c := checker{f: f, high: m.high, visited: make([]uint64, m.high/64+1)}
 	return c.page(m.root, nil, nil, 0)
 }

@@ -1,8 +1,11 @@
 package boltstore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+
+	"go.etcd.io/bbolt"
 )
 
 // castagnoli is computed by the processor on the machines that matter.
@@ -27,6 +30,31 @@ func unseal(b []byte) ([]byte, error) {
 		return nil, errDamaged
 	}
 	return b[:n], nil
+}
+
+// bind makes a sealed value one of a key in a topic's bucket, so that it is seen when it is
+// met elsewhere: on a page of another topic, or under a key that is damaged. unbind takes
+// that off again; of a value that belongs elsewhere it leaves one whose seal is broken.
+// Older stores have not bound theirs. What belongs to no topic is bound to number 0.
+func bind(topic uint64, key, sealed []byte) []byte {
+	b := bytes.Clone(sealed)
+	at := b[len(b)-4:]
+	binary.LittleEndian.PutUint32(at, binary.LittleEndian.Uint32(at)^crc32.Checksum(append(number(topic), key...), castagnoli))
+	return b
+}
+
+func putBound(b *bbolt.Bucket, topic uint64, key, sealed []byte) error {
+	return b.Put(key, bind(topic, key, sealed))
+}
+
+func unbind(topic uint64, key, v []byte) []byte {
+	if len(v) < 4 {
+		return v
+	}
+	if b := bind(topic, key, v); binary.LittleEndian.Uint32(b[len(b)-4:]) == crc32.Checksum(b[:len(b)-4], castagnoli) {
+		return b
+	}
+	return v
 }
 
 // decoder reads the fields of a value. After the first that does not fit it is bad

@@ -172,7 +172,7 @@ func (c *compaction) worth(number uint64, live, size int64) bool {
 // topicPlaces reads a topic's closed ledgers and cursors.
 func (s *Store) topicPlaces(t *topic) (places []place, states []edge.CursorState, err error) {
 	err = s.viewTopic(t, func(b *bbolt.Bucket) error {
-		places, err = closedPlaces(b)
+		places, err = closedPlaces(b, t.key)
 		return err
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ func crashChild(dir string) {
 	for i := range 3 {
 		go crashWorker(s, fmt.Sprint("t", i), uint64(i))
 	}
+	go crashSettings(s)
 	select {}
 }
 
@@ -61,26 +63,63 @@ type worker struct {
 	birth string
 	r     *rand.Rand
 
-	last edge.Position // confirmed
-	seq  int64
+	last    edge.Position // confirmed
+	seq     int64
+	version uint64
+	cursors map[string]*atomic.Pointer[version]
 }
 
+// firstVersion is above all versions of earlier lives.
+func firstVersion() uint64 { return uint64(time.Now().UnixMicro()) }
+
 func crashWorker(s *Store, name string, seed uint64) {
-	w := &worker{s: s, name: name, r: rand.New(rand.NewPCG(seed, uint64(os.Getpid())))}
+	w := &worker{
+		s: s, name: name, r: rand.New(rand.NewPCG(seed, uint64(os.Getpid()))), version: firstVersion(),
+		cursors: map[string]*atomic.Pointer[version]{},
+	}
+	for _, c := range crashCursors {
+		w.cursors[c] = new(atomic.Pointer[version])
+	}
 	w.open()
 	for {
 		switch n := w.r.IntN(200); {
-		case n < 150:
+		case n < 135:
 			w.publish(1 + w.r.IntN(20))
+		case n < 165:
+			w.save(w.last)
+		case n < 175:
+			w.save(w.earlier())
+		case n < 181:
+			w.drop()
 		case n < 185:
-			w.save()
-		case n < 190:
+			w.setProperties()
+		case n < 189:
 			w.wait(w.led.Roll)
-		case n < 199:
+		case n < 197:
 			w.trim()
+		case n < 199:
+			w.wait(w.led.Close)
+			w.open()
 		default:
 			w.remove()
 		}
+	}
+}
+
+// crashSettings is the child's user of values.
+func crashSettings(s *Store) {
+	w := &worker{s: s, name: "-", birth: "-", r: rand.New(rand.NewPCG(9, uint64(os.Getpid()))), version: firstVersion()}
+	for {
+		key := fmt.Sprint("key", w.r.IntN(4))
+		w.version++
+		value, what := crashValue(key, w.version), "put:"
+		if w.r.IntN(4) == 0 {
+			value, what = nil, "unset:"
+		}
+		w.say(what+key, edge.Position{}, w.version, 0)
+		w.wait(func(done func(error)) { s.PutValue(key, value, done) })
+		w.say("put-done:"+key, edge.Position{}, w.version, 0)
+		time.Sleep(time.Duration(w.r.IntN(30)) * time.Millisecond) // others shall not wait for it all the time
 	}
 }
 
@@ -97,7 +136,7 @@ func (w *worker) wait(call func(func(error))) {
 }
 
 func (w *worker) open() {
-	led, err := w.s.OpenLedger(crashName(w.name), []string{"c"})
+	led, err := w.s.OpenLedger(crashName(w.name), []string{crashCursors[0], "keep"})
 	if err != nil {
 		fail(err)
 	}
@@ -118,11 +157,7 @@ func (w *worker) publish(n int) {
 	var all sync.WaitGroup
 	all.Add(n)
 	for range n {
-		m := edge.Message{
-			Facts:     edge.Facts{Producer: "p", Sequence: w.seq, Highest: w.seq, Messages: 1},
-			Data:      []byte(crashData(w.name, w.seq)),
-			Sequenced: true,
-		}
+		m := crashMessage(w.name, w.seq)
 		w.seq++
 		w.led.Append(m, func(e edge.Entry, err error) {
 			defer all.Done()
@@ -136,17 +171,50 @@ func (w *worker) publish(n int) {
 	all.Wait()
 }
 
-// save moves the cursor to the last entry, half the time without waiting.
-func (w *worker) save() {
-	at := w.last
-	state := func() edge.CursorState { return edge.CursorState{MarkDelete: at} }
-	w.say("ask", at, 0, 0)
+// ask says what a cursor is to become.
+func (w *worker) ask(what string, x version) (cursor string) {
+	cursor = crashCursors[w.r.IntN(len(crashCursors))]
+	w.version++
+	x.n = w.version
+	w.say(what+cursor, x.at, x.n, 0)
+	if !x.gone { // a save that was asked for before may still come
+		w.cursors[cursor].Store(&x)
+	}
+	return cursor
+}
+
+// save moves a cursor, half the time without waiting.
+func (w *worker) save(at edge.Position) {
+	cursor := w.ask("ask:", version{at: at})
+	n, now := w.version, w.cursors[cursor]
+	state := func() edge.CursorState { return crashState(w.name+" "+cursor, *now.Load()) }
 	if w.r.IntN(2) == 0 {
-		w.led.SaveCursor("c", state, nil)
+		w.led.SaveCursor(cursor, state, nil)
 		return
 	}
-	w.wait(func(done func(error)) { w.led.SaveCursor("c", state, done) })
-	w.say("saved", at, 0, 0)
+	w.wait(func(done func(error)) { w.led.SaveCursor(cursor, state, done) })
+	w.say("saved:"+cursor, edge.Position{}, n, 0)
+}
+
+// earlier is a place to seek to.
+func (w *worker) earlier() edge.Position {
+	s := w.led.Spans()
+	span := s.At(w.r.IntN(s.Len()))
+	return edge.Position{Ledger: span.Ledger, Entry: span.First - 1 + w.r.Int64N(span.Entries()+1)}
+}
+
+// drop deletes a cursor.
+func (w *worker) drop() {
+	cursor := w.ask("drop:", version{gone: true})
+	w.wait(func(done func(error)) { w.led.DeleteCursor(cursor, done) })
+	w.say("saved:"+cursor, edge.Position{}, w.version, 0)
+}
+
+func (w *worker) setProperties() {
+	w.version++
+	w.say("property", edge.Position{}, w.version, 0)
+	w.wait(func(done func(error)) { w.led.SetProperties(crashValue(w.name, w.version), done) })
+	w.say("propertied", edge.Position{}, w.version, 0)
 }
 
 func (w *worker) trim() {

@@ -39,7 +39,7 @@ func (g *group) writeCursor(c cursorWrite) error {
 		err = deleteCursor(b, c.name)
 	} else {
 		var large bool
-		large, err = putCursor(b, c.name, c.state)
+		large, err = putCursor(b, w.topic.key, c.name, c.state)
 		w.mark(mark{c.name, c.state.MarkDelete, large})
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func deleteCursor(b *bbolt.Bucket, name string) error {
 }
 
 // putCursor writes a state in the form that its size asks for.
-func putCursor(b *bbolt.Bucket, name string, s *edge.CursorState) (large bool, err error) {
+func putCursor(b *bbolt.Bucket, topic uint64, name string, s *edge.CursorState) (large bool, err error) {
 	value, fits := encodeCursor(s)
 	if fits {
 		if paged := cursorKey(prefixPaged, name); b.Bucket(paged) != nil {
@@ -84,7 +84,7 @@ func putCursor(b *bbolt.Bucket, name string, s *edge.CursorState) (large bool, e
 				return false, err
 			}
 		}
-		return false, b.Put(cursorKey(prefixCursor, name), value)
+		return false, putBound(b, topic, cursorKey(prefixCursor, name), value)
 	}
 	if err := b.Delete(cursorKey(prefixCursor, name)); err != nil {
 		return true, err
@@ -93,11 +93,11 @@ func putCursor(b *bbolt.Bucket, name string, s *edge.CursorState) (large bool, e
 	if err != nil {
 		return true, err
 	}
-	return true, putPages(x, s)
+	return true, putPages(x, topic, cursorKey(prefixPaged, name), s)
 }
 
 // putPages writes the head and the pages that changed, and deletes those that went.
-func putPages(x *bbolt.Bucket, s *edge.CursorState) error {
+func putPages(x *bbolt.Bucket, topic uint64, cursor []byte, s *edge.CursorState) error {
 	pages := encodePages(s)
 	keep := make(map[string]bool, len(pages))
 	for _, p := range pages {
@@ -128,12 +128,12 @@ func putPages(x *bbolt.Bucket, s *edge.CursorState) error {
 			return err
 		}
 	}
-	return x.Put(keyHead, encodeHead(s, pages))
+	return x.Put(keyHead, bind(topic, cursor, encodeHead(s, pages)))
 }
 
 // eachCursor visits the states of a topic's cursors. One that is damaged comes with
 // its error.
-func eachCursor(topic *bbolt.Bucket, visit func(name string, s edge.CursorState, err error)) error {
+func eachCursor(topic *bbolt.Bucket, key uint64, visit func(name string, s edge.CursorState, err error)) error {
 	b := topic.Bucket(bucketCursors)
 	if b == nil {
 		return nil
@@ -141,12 +141,14 @@ func eachCursor(topic *bbolt.Bucket, visit func(name string, s edge.CursorState,
 	return b.ForEach(func(k, v []byte) error {
 		switch name := string(k[1:]); k[0] {
 		case prefixCursor:
-			s, err := decodeCursor(v)
+			s, err := decodeCursor(unbind(key, k, v))
 			visit(name, s, err)
 		case prefixPaged:
 			x := b.Bucket(k)
-			s, err := decodePaged(x.Get(keyHead), readPages(x))
+			s, err := decodePaged(unbind(key, k, x.Get(keyHead)), readPages(x))
 			visit(name, s, err)
+		default:
+			visit(name, edge.CursorState{}, errDamaged)
 		}
 		return nil
 	})
@@ -157,7 +159,7 @@ func eachCursor(topic *bbolt.Bucket, visit func(name string, s edge.CursorState,
 func (s *Store) eachState(t *topic, visit func(name string, c edge.CursorState, err error)) error {
 	newer := s.unsavedCursors(t) // before the file is read
 	err := s.viewTopic(t, func(b *bbolt.Bucket) error {
-		return eachCursor(b, func(name string, c edge.CursorState, err error) {
+		return eachCursor(b, t.key, func(name string, c edge.CursorState, err error) {
 			if _, ok := newer[name]; !ok {
 				visit(name, c, err)
 			}
@@ -199,8 +201,8 @@ func (v *view) mend(s edge.CursorState, err error) edge.CursorState {
 }
 
 // loadMarks reads where a topic's cursors stand.
-func loadMarks(topic *bbolt.Bucket, v *view) (marks []mark, err error) {
-	err = eachCursor(topic, func(name string, s edge.CursorState, err error) {
+func loadMarks(topic *bbolt.Bucket, key uint64, v *view) (marks []mark, err error) {
+	err = eachCursor(topic, key, func(name string, s edge.CursorState, err error) {
 		i, _ := findMark(marks, name)
 		marks = slices.Insert(marks, i, mark{name: name, at: v.mend(s, err).MarkDelete})
 	})

@@ -47,7 +47,15 @@ func template(t testing.TB, o Options) map[string][]edge.Entry {
 func copyDir(t testing.TB, from string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+	list, err := os.ReadDir(from)
+	for _, e := range list {
+		b, rerr := os.ReadFile(filepath.Join(from, e.Name()))
+		if errors.Is(rerr, os.ErrNotExist) {
+			continue // an open store makes segments under another name
+		}
+		err = errors.Join(err, rerr, os.WriteFile(filepath.Join(dir, e.Name()), b, 0o600))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -159,6 +167,7 @@ func TestDamagedFile(t *testing.T) {
 		{"newer meta page torn", func(b []byte) []byte { b[newerMeta(b)*pageSize+40] ^= 1; return b }, all - 3, false, true},
 		{"older meta page torn", func(b []byte) []byte { b[(1-newerMeta(b))*pageSize+40] ^= 1; return b }, all, false, true},
 		{"both meta pages torn", func(b []byte) []byte { b[40] ^= 1; b[pageSize+40] ^= 1; return b }, 0, true, true},
+		{"a written free list", withFreeList, all, true, true},
 		{"root page gone", func(b []byte) []byte { clear(b[rootPage(b)*pageSize:][:pageSize]); return b }, all - 3, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,6 +201,19 @@ func TestDamagedFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// withFreeList lets both states name a page as their free list, as only those do that bbolt
+// makes a file with: what such a state leads to is not what was committed.
+func withFreeList(b []byte) []byte {
+	for slot := range 2 {
+		m := b[slot*pageSize+pageHeader:]
+		native.PutUint64(m[32:], 2)
+		h := fnv.New64a()
+		h.Write(m[:56])
+		native.PutUint64(m[56:], h.Sum64())
+	}
+	return b
 }
 
 func newerMeta(b []byte) int {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 const (
@@ -75,7 +76,10 @@ func protect(fn func() error) (err error) {
 			err = fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	return fn()
+	if err = fn(); errors.Is(err, berrors.ErrIncompatibleValue) { // a value where a bucket was, or the other way round
+		err = fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return err
 }
 
 // mapped reports whether the file is open through bbolt.

@@ -205,7 +205,7 @@ func (g *group) settleIn(w *touch, b *bbolt.Bucket, ledger int64, main uint64) e
 	}
 	list[i].file = main
 	w.setClosed(list)
-	return b.Put(placeKey(ledger), list[i].encode())
+	return putBound(b, w.topic.key, placeKey(ledger), list[i].encode())
 }
 
 // partial is a topic with a ledger of which a part lies in the main file and another is

@@ -283,7 +283,7 @@ func (i *Inspection) readJournal() error {
 	if err := s.replay(); err != nil {
 		return err
 	}
-	for _, text := range s.log.Remarks() {
+	for _, text := range s.log.Damage() {
 		i.find(Finding{What: "the journal is damaged", To: text, Do: doNothing, Mends: strings.Contains(text, "head")})
 	}
 	for _, text := range s.remarks {

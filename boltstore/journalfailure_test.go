@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -94,10 +95,7 @@ func TestADamagedTopicIsGivenUp(t *testing.T) {
 	mustAppend(t, a, numbered(0, 20)...)
 	mustAppend(t, b, numbered(0, 20)...)
 	key := s.topics[crashName("a")].key
-	copied := filepath.Join(t.TempDir(), "s")
-	if err := os.CopyFS(copied, os.DirFS(o.Path)); err != nil {
-		t.Fatal(err)
-	}
+	copied := copyDir(t, o.Path)
 	db, err := openWritable(filepath.Join(copied, fileName(1)), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -137,12 +135,9 @@ func TestRotInTheJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copied := t.TempDir()
-	if err := os.CopyFS(filepath.Join(copied, "s"), os.DirFS(o.Path)); err != nil {
-		t.Fatal(err)
-	}
+	copied := copyDir(t, o.Path)
 	b[8000] ^= 1
-	o.Path, o.hooks.refuse = filepath.Join(copied, "s"), new(atomic.Pointer[error])
+	o.Path, o.hooks.refuse = copied, new(atomic.Pointer[error])
 	if err := os.WriteFile(filepath.Join(o.Path, filepath.Base(path)), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -157,4 +152,32 @@ func TestRotInTheJournal(t *testing.T) {
 	}
 	s.opts.hooks.refuse.Store(nil)
 	mustAppend(t, d, "behind")
+}
+
+// What the journal has lost may have brought entries to any topic: none goes on in the
+// ledger that it had, so that no position is given out twice.
+func TestNoPositionTwiceBehindALossInTheJournal(t *testing.T) {
+	o := journalOptions(t)
+	o.JournalBytes = 4 << 20
+	s := mustOpen(t, o)
+	a, b := mustLedger(t, s, "a"), mustLedger(t, s, "b")
+	mustAppend(t, b, "first of b")
+	lost := mustAppend(t, b, "lost of b")[0]
+	mustAppend(t, a, "behind it")
+	birth := b.BirthID()
+	o.Path = copyDir(t, o.Path) // as a crash would leave it
+	edit(t, filepath.Join(o.Path, "journal-000001.seg"), func(file []byte) []byte {
+		file[bytes.Index(file, []byte("lost of b"))] ^= 1
+		return file
+	})
+	s = mustOpen(t, o)
+	if st := s.Stats(); len(st.Remarks) != 1 {
+		t.Errorf("remarks %q", st.Remarks)
+	}
+	wantTexts(t, mustLedger(t, s, "a"), "behind it")
+	b = mustLedger(t, s, "b")
+	if e := mustAppend(t, b, "new")[0]; e.Position == lost.Position || b.BirthID() == birth {
+		t.Errorf("%v again, birth id %s was %s", e.Position, b.BirthID(), birth)
+	}
+	wantTexts(t, b, "first of b", "new")
 }

@@ -156,20 +156,28 @@ func (g *group) load(t *topic) (*ledger, error) {
 	if err := g.saveTopic(t); err != nil {
 		return nil, err
 	}
-	closed, err := closedPlaces(b)
+	closed, err := closedPlaces(b, t.key)
 	if err != nil {
 		return nil, err
 	}
+	if len(closed) < rec.closed {
+		g.store.logger().Error("ledgers of a topic are damaged and lost", "topic", t.name.String(), "count", rec.closed-len(closed))
+	}
+	for what, key := range map[string][]byte{"subscriptions": bucketCursors, "properties": bucketProps, "sequences of producers": bucketSequences} {
+		if b.Bucket(key) == nil {
+			g.store.logger().Error(what+" of a topic are damaged and lost", "topic", t.name.String())
+		}
+	}
 	led.setView(closed, rec)
-	led.marks, err = loadMarks(b, led.view.Load())
+	led.marks, err = loadMarks(b, t.key, led.view.Load())
 	return led, err
 }
 
 // closedPlaces reads the list of closed ledgers. One that is damaged is left out: its
 // entries are lost.
-func closedPlaces(b *bbolt.Bucket) (list []place, err error) {
-	err = eachNumbered(b, prefixPlace, func(_ uint64, v []byte) error {
-		if p, err := decodePlace(v); err == nil {
+func closedPlaces(b *bbolt.Bucket, topic uint64) (list []place, err error) {
+	err = eachNumbered(b, prefixPlace, func(id uint64, v []byte) error {
+		if p, err := decodePlace(unbind(topic, placeKey(int64(id)), v)); err == nil {
 			list = append(list, p)
 		}
 		return nil
@@ -267,6 +275,6 @@ func (g *group) allPlaces(w *touch) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
-	places, err := closedPlaces(b)
+	places, err := closedPlaces(b, w.topic.key)
 	return append(places, w.rec.open), err
 }

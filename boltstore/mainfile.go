@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -99,10 +100,17 @@ func (s *Store) openMain(number uint64, rebirth bool) error {
 	if err := s.adoptFormat(); err != nil {
 		return err
 	}
-	if err := s.openJournal(rebirth || !s.reborn); err != nil {
+	s.doubtful = rebirth || !s.reborn
+	if err := s.openJournal(); err != nil {
 		return err
 	}
-	if rebirth || !s.reborn {
+	if err := s.tidyVolumes(!rebirth); err != nil {
+		return err
+	}
+	if err := s.fileIfAsked(); err != nil {
+		return err
+	}
+	if s.doubtful {
 		if err := s.rebirth(); err != nil {
 			return err
 		}
@@ -112,7 +120,7 @@ func (s *Store) openMain(number uint64, rebirth bool) error {
 			return err
 		}
 	}
-	return s.tidyVolumes(!rebirth)
+	return nil
 }
 
 // adoptFormat makes a file of an older form one of this version's. All that it holds
@@ -226,6 +234,7 @@ func (s *Store) loadRecords(tx *bbolt.Tx) error {
 	err := tx.Bucket(bucketRecords).ForEach(func(k, v []byte) error {
 		n, ok := keyNumber(k, 0)
 		if !ok {
+			lost++
 			return nil
 		}
 		s.nextTopic = max(s.nextTopic, n+1)
@@ -244,10 +253,28 @@ func (s *Store) loadRecords(tx *bbolt.Tx) error {
 		return nil
 	})
 	s.ids.start(used)
+	lost += s.countUnrecorded(tx)
 	if lost > 0 {
 		s.remark(fmt.Sprintf("%d topics have damaged records and are lost", lost))
 	}
 	return err
+}
+
+// countUnrecorded counts buckets of topics without a record that do not wait to be swept.
+// No new topic gets their numbers.
+func (s *Store) countUnrecorded(tx *bbolt.Tx) (n int) {
+	has := func(bucket, key []byte) bool {
+		k, _ := tx.Bucket(bucket).Cursor().Seek(key)
+		return bytes.Equal(k, key)
+	}
+	c := tx.Cursor()
+	for k, _ := c.Seek([]byte{prefixTopic}); len(k) > 0 && k[0] == prefixTopic; k, _ = c.Next() {
+		if number, ok := keyNumber(k, 1); ok && number >= 1 && !has(bucketRecords, k[1:]) && !has(bucketDead, k) {
+			s.nextTopic = max(s.nextTopic, number+1)
+			n++
+		}
+	}
+	return n
 }
 
 // shared returns the one copy of a text that all topics use.

@@ -20,8 +20,9 @@ const (
 	prefixVolume = 'v'
 
 	// formatNumber is the layout that this version writes. It reads the first one too,
-	// which knew no journal, and makes it its own.
-	formatNumber = 2
+	// which knew no journal, and the second, where values were not bound to their topics,
+	// and makes them its own.
+	formatNumber = 3
 	formatFirst  = 1
 
 	// uptimeStep is how often the uptime is written at most, seconds.

@@ -236,7 +236,7 @@ func (g *group) relocate(t *topic, id int64) error {
 		if err != nil {
 			return err
 		}
-		if err := b.Put(placeKey(id), p.encode()); err != nil {
+		if err := putBound(b, t.key, placeKey(id), p.encode()); err != nil {
 			return err
 		}
 	}

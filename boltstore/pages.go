@@ -26,6 +26,10 @@ const (
 	metaMagic   = 0xED0CDAED
 	metaVersion = 2
 	metaSize    = 64
+
+	// noFreeList is the page of the free list in every state that was committed here: it
+	// is not written. The empty state that bbolt begins a file with has one.
+	noFreeList = 1<<64 - 1
 )
 
 // native is the byte order of the machine, in which bbolt writes.
@@ -37,6 +41,7 @@ type metaPage struct {
 	version uint32
 	page    uint32
 	root    uint64
+	free    uint64 // page of a written free list
 	high    uint64 // pages from there on were never used
 	txid    uint64
 	raw     [pageHeader + metaSize]byte
@@ -58,7 +63,7 @@ func readMeta(f io.ReaderAt, slot int64) (metaPage, error) {
 		return m, fmt.Errorf("meta page %d: %w", slot, errDamaged)
 	}
 	m.version, m.page = native.Uint32(b[4:]), native.Uint32(b[8:])
-	m.root, m.high, m.txid = native.Uint64(b[16:]), native.Uint64(b[40:]), native.Uint64(b[48:])
+	m.root, m.free, m.high, m.txid = native.Uint64(b[16:]), native.Uint64(b[32:]), native.Uint64(b[40:]), native.Uint64(b[48:])
 	if m.version != metaVersion || m.page != pageSize {
 		return m, fmt.Errorf("meta page %d: %w", slot, errForeign)
 	}

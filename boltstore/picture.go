@@ -43,7 +43,7 @@ func (i *Inspection) picture(t *topic) (p picture) {
 			v, err := c.value(pageSize)
 			if err == nil {
 				var l place
-				if l, err = decodePlace(v); err == nil {
+				if l, err = decodePlace(unbind(t.key, c.key(), v)); err == nil {
 					closed = append(closed, l)
 				}
 			}
@@ -97,19 +97,19 @@ func (i *Inspection) cursors(t *topic, visit func(name string, s edge.CursorStat
 		if _, ok := newer[name]; ok {
 			continue
 		}
-		s, err := i.cursor(c, k[0])
+		s, err := i.cursor(t.key, c, k)
 		visit(name, s, err)
 	}
 	return c.damage
 }
 
-func (i *Inspection) cursor(c *treeCursor, form byte) (edge.CursorState, error) {
-	if form == prefixCursor {
+func (i *Inspection) cursor(topic uint64, c *treeCursor, key []byte) (edge.CursorState, error) {
+	if key[0] == prefixCursor {
 		v, err := c.value(maxRescued)
 		if err != nil {
 			return edge.CursorState{}, err
 		}
-		return decodeCursor(v)
+		return decodeCursor(unbind(topic, key, v))
 	}
 	x, err := c.bucket()
 	if err != nil {
@@ -126,7 +126,7 @@ func (i *Inspection) cursor(c *treeCursor, form byte) (edge.CursorState, error) 
 			pages = append(pages, cursorPage{bytes.Clone(e.key()), v})
 		}
 	}
-	return decodePaged(head, pages)
+	return decodePaged(unbind(topic, key, head), pages)
 }
 
 // under is the one value of a bucket that holds nothing else.

@@ -2,12 +2,17 @@ package boltstore
 
 import (
 	"bytes"
-	"maps"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -17,17 +22,17 @@ import (
 // store has to start without a word about damage and to hold every receipt, as in
 // TestCrash. WAYSIDE_POWER_CUTS sets the number of cuts.
 func TestPowerCut(t *testing.T) {
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed")
-	}
 	cuts := envNumber("WAYSIDE_POWER_CUTS", 80)
 	seed := uint64(envNumber("WAYSIDE_POWER_SEED", 1))
 	const perRecord = 2000
 	for round := uint64(0); cuts > 0; round++ {
 		n := min(cuts, perRecord)
 		cuts -= n
-		cutRecord(t, rand.New(rand.NewPCG(seed, round)), recordChild(t, strace), n)
+		rec := recordChild(t)
+		if _, err := cutRecord(rand.New(rand.NewPCG(seed, round)), rec, n, newDisk(), startAfterCut); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d cuts in %d events, %d names given", n, len(rec.events), rec.count(eventRename))
 	}
 }
 
@@ -38,7 +43,12 @@ func TestPowerCutJournal(t *testing.T) {
 }
 
 // recordChild runs the crash child under strace until it ends by itself.
-func recordChild(t *testing.T, strace string) *recording {
+func recordChild(t *testing.T) *recording {
+	t.Helper()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed")
+	}
 	dir, log := t.TempDir(), filepath.Join(t.TempDir(), "strace")
 	cmd := exec.Command(strace, "-f", "-qq", "-y", "-xx", "-s", "67108864", "-o", log,
 		"-e", "trace=pwrite64,write,fdatasync,fsync,ftruncate,rename,renameat,unlink,unlinkat,openat", os.Args[0], "-test.run=^$")
@@ -49,29 +59,38 @@ func recordChild(t *testing.T, strace string) *recording {
 	return parseRecord(t, dir, log)
 }
 
-// cutRecord cuts at n moments in the order of the record.
-func cutRecord(t *testing.T, r *rand.Rand, rec *recording, n int) {
-	at := moments(r, rec, n)
-	disk := newDisk()
-	topics := map[string]*crashTopic{}
-	next, receipts := 0, 0
-	for _, cut := range at {
+// cutRecord cuts at n moments in the order of the record and shows look what is left, and
+// what was said by then. It returns the first error of look, and how many cuts there were.
+func cutRecord(r *rand.Rand, rec *recording, n int, disk *disk, look func(dir string, known *crashKnown) error) (cuts int, err error) {
+	known := newKnown()
+	next := 0
+	for _, cut := range moments(r, rec, n) {
 		for ; next < cut; next++ {
 			ev := rec.events[next]
 			if ev.kind != eventSay {
 				disk.apply(ev)
-				continue
-			}
-			if line := string(ev.data); line != "open\n" && noteCrash(t, topics, line) {
-				receipts++
+			} else if line := string(ev.data); line != "open\n" {
+				if err := known.note(line); err != nil {
+					return cuts, err
+				}
 			}
 		}
-		startAfterCut(t, disk.cut(r, t.TempDir()), topics, cut)
+		cuts++
+		dir, err := os.MkdirTemp("", "powercut")
+		if err == nil {
+			err = disk.cut(r, dir)
+		}
+		if err == nil {
+			err = look(dir, known.clone())
+		}
+		if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
+			return cuts, fmt.Errorf("cut at %d of %d: %w", cut, len(rec.events), err)
+		}
 	}
-	t.Logf("%d cuts in %d events, %d names given, %d receipts at the last", n, len(rec.events), rec.count(eventRename), receipts)
-	if receipts == 0 {
-		t.Fatal("nothing was confirmed: the test tests nothing")
+	if known.receipts == 0 {
+		return cuts, errors.New("nothing was confirmed: the test tests nothing")
 	}
+	return cuts, nil
 }
 
 // count counts events of a kind.
@@ -82,156 +101,108 @@ func (rec *recording) count(kind eventKind) (n int) {
 	return n
 }
 
-// moments chooses where to cut: half of them soon behind a file's new name, where a
-// main file is made or turned over, the others anywhere.
+// moments chooses where to cut: a quarter of them soon behind a main file's name, where it
+// is made or turned over, a quarter soon behind any new name, a quarter where a meta page
+// has been written and is not synced, the others anywhere.
 func moments(r *rand.Rand, rec *recording, n int) []int {
-	var renames []int
+	var mains, names, metas []int
 	for i, ev := range rec.events {
+		switch {
+		case ev.ofMeta():
+			metas = append(metas, i+1)
+		case ev.kind == eventRename && strings.HasSuffix(ev.to, fileSuffix):
+			mains = append(mains, i)
+		}
 		if ev.kind == eventRename {
-			renames = append(renames, i)
+			names = append(names, i)
 		}
 	}
 	const soon = 12
 	at := make([]int, n)
 	for i := range at {
 		at[i] = r.IntN(len(rec.events) + 1)
-		if i%2 == 0 && len(renames) > 0 {
-			at[i] = min(renames[r.IntN(len(renames))]+r.IntN(soon), len(rec.events))
+		switch list := [][]int{mains, names, metas, nil}[i%4]; {
+		case len(list) == 0:
+		case i%4 == 2:
+			at[i] = list[r.IntN(len(list))]
+		default:
+			at[i] = min(list[r.IntN(len(list))]+r.IntN(soon), len(rec.events))
 		}
 	}
 	slices.Sort(at)
 	return at
 }
 
-// startAfterCut opens what a cut has left and verifies it. What is known of topics
-// stays as it was before: the record goes on without this cut.
-func startAfterCut(t *testing.T, dir string, topics map[string]*crashTopic, cut int) {
-	t.Helper()
-	defer os.RemoveAll(dir)
-	s, err := Open(crashOptions(dir))
+// ofMeta tells writes of a main file's meta pages.
+func (ev event) ofMeta() bool {
+	return ev.kind == eventWrite && strings.HasSuffix(ev.name, fileSuffix) && ev.offset < 2*pageSize
+}
+
+// startAfterCut wants a store that starts as if nothing had happened, holds what was
+// confirmed, goes on with positions that were never used, and starts again.
+func startAfterCut(dir string, known *crashKnown) error {
+	s, said, err := openListening(dir)
 	if err != nil {
-		t.Fatalf("cut at %d: %v", cut, err)
+		return err
 	}
-	defer s.Close()
-	if st := s.Stats(); len(st.Remarks) > 0 {
-		t.Fatalf("cut at %d: a power cut is no damage: %v", cut, st.Remarks)
+	defer s.Close() //nolint:errcheck // the second of two, or behind a failure
+	if err := errors.Join(said.damage(s), known.verify(s), known.goOn(s), s.Close()); err != nil {
+		return err
 	}
-	for name, w := range topics {
-		known := *w
-		known.used = maps.Clone(w.used)
-		known.entries = slices.Clone(w.entries)
-		known.verify(t, s, name)
+	again, said, err := openListening(dir)
+	if err != nil {
+		return fmt.Errorf("second start: %w", err)
 	}
+	if err := errors.Join(said.damage(again), known.verify(again), again.Close()); err != nil {
+		return fmt.Errorf("second start: %w", err)
+	}
+	return nil
 }
 
-// disk is what a recorded child has written: to files, some of it synced, and to
-// their directory.
-type disk struct {
-	names   map[string]*diskFile // durable
-	pending []event              // on names, since the directory was synced
-	now     map[string]*diskFile // as the child sees it
+// openListening opens a store of the crash tests and keeps what it says of damage.
+func openListening(dir string) (*Store, *listener, error) {
+	said := &listener{}
+	o := crashOptions(dir)
+	o.Logger = said.logger()
+	s, err := Open(o)
+	return s, said, err
 }
 
-type diskFile struct {
-	synced  []byte
-	pending []event // writes and truncations since
+// listener is a log that keeps errors only.
+type listener struct {
+	mu   sync.Mutex
+	said []string
 }
 
-func newDisk() *disk {
-	return &disk{names: map[string]*diskFile{}, now: map[string]*diskFile{}}
+func (l *listener) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+func (l *listener) WithAttrs([]slog.Attr) slog.Handler               { return l }
+func (l *listener) WithGroup(string) slog.Handler                    { return l }
+
+func (l *listener) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		text += " " + a.String()
+		return true
+	})
+	l.said = append(l.said, text)
+	return nil
 }
 
-func (d *disk) apply(ev event) {
-	switch ev.kind {
-	case eventWrite, eventTruncate:
-		if f := d.now[ev.name]; f != nil {
-			f.pending = append(f.pending, ev)
-		}
-	case eventSync:
-		if f := d.now[ev.name]; f != nil {
-			for _, p := range f.pending {
-				f.synced = p.on(f.synced)
-			}
-			f.pending = nil
-		}
-	case eventSyncDir:
-		d.names, d.pending = maps.Clone(d.now), nil
-	default:
-		d.pending = append(d.pending, ev)
-		onNames(d.now, &d.pending[len(d.pending)-1])
-	}
+func (l *listener) logger() *slog.Logger { return slog.New(l) }
+
+// all is what was said, once.
+func (l *listener) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.said)
 }
 
-// onNames changes names as an event does. A file that an event makes is the same one
-// whenever the event is applied.
-func onNames(names map[string]*diskFile, ev *event) {
-	switch ev.kind {
-	case eventCreate:
-		if names[ev.name] == nil {
-			if ev.file == nil {
-				ev.file = &diskFile{}
-			}
-			names[ev.name] = ev.file
-		}
-	case eventRename:
-		if f := names[ev.name]; f != nil {
-			names[ev.to] = f
-			delete(names, ev.name)
-		}
-	case eventUnlink:
-		delete(names, ev.name)
+// damage is an error if the store or its log have named any.
+func (l *listener) damage(s *Store) error {
+	if said := append(s.Stats().Remarks, l.all()...); len(said) > 0 {
+		return fmt.Errorf("a power cut is no damage: %q", said)
 	}
-}
-
-// cut writes what a power cut may leave into a directory.
-func (d *disk) cut(r *rand.Rand, dir string) string {
-	names := maps.Clone(d.names)
-	for i := range r.IntN(len(d.pending) + 1) { // a journal keeps their order
-		onNames(names, &d.pending[i])
-	}
-	for name, f := range names {
-		b := bytes.Clone(f.synced)
-		for _, i := range r.Perm(len(f.pending)) {
-			b = f.pending[i].torn(r, b)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			panic(err)
-		}
-	}
-	return dir
-}
-
-// on applies an event to a file's bytes.
-func (ev event) on(b []byte) []byte {
-	if ev.kind == eventTruncate {
-		if int(ev.offset) <= len(b) {
-			return b[:ev.offset]
-		}
-		return append(b, make([]byte, int(ev.offset)-len(b))...)
-	}
-	if end := int(ev.offset) + len(ev.data); end > len(b) {
-		b = append(b, make([]byte, end-len(b))...)
-	}
-	copy(b[ev.offset:], ev.data)
-	return b
-}
-
-// torn applies some of an event, or nothing, or all.
-func (ev event) torn(r *rand.Rand, b []byte) []byte {
-	const sector = 512
-	switch r.IntN(3) {
-	case 0:
-		return b
-	case 1:
-		return ev.on(b)
-	}
-	for at := 0; at < len(ev.data); at += sector {
-		if r.IntN(2) == 0 {
-			part := ev
-			part.offset += int64(at)
-			part.data = ev.data[at:min(at+sector, len(ev.data))]
-			b = part.on(b)
-		}
-	}
-	return b
+	return nil
 }

@@ -39,7 +39,7 @@ func (op *propertiesOp) apply(g *group) error {
 	if err != nil {
 		return err
 	}
-	return b.Put(keyValue, seal(slices.Clone(op.value)))
+	return putBound(b, op.l.topic.key, keyValue, seal(slices.Clone(op.value)))
 }
 
 // Properties implements edge.Ledger.
@@ -49,11 +49,11 @@ func (l *ledger) Properties() (value []byte, err error) {
 		if p == nil {
 			return nil
 		}
-		sealed := p.Get(keyValue)
-		if sealed == nil {
+		k, sealed := p.Cursor().First()
+		if k == nil {
 			return nil
 		}
-		raw, err := unseal(sealed)
+		raw, err := unseal(unbind(l.topic.key, keyValue, sealed))
 		value = slices.Clone(raw)
 		return err
 	})

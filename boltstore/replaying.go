@@ -9,9 +9,8 @@ import (
 	"wayside/edge"
 )
 
-// openJournal replays what the main file does not know, and saves it. Where the options
-// want no journal, or ids may come back, all of it is filed.
-func (s *Store) openJournal(rebirth bool) error {
+// openJournal replays what the main file does not know, and saves it.
+func (s *Store) openJournal() error {
 	if there, err := journal.Exists(s.opts.Path); err != nil || s.opts.JournalBytes == 0 && !there {
 		return err
 	}
@@ -24,6 +23,10 @@ func (s *Store) openJournal(rebirth bool) error {
 	var err error
 	if s.log, err = journal.Open(o); err != nil {
 		return err
+	}
+	for _, what := range s.log.Damage() {
+		s.remark("journal: " + what)
+		s.doubtful = true
 	}
 	if err := s.replay(); err != nil {
 		return err
@@ -40,10 +43,16 @@ func (s *Store) openJournal(rebirth bool) error {
 			return err
 		}
 	}
-	if s.queue.parts = s.opts.JournalBytes > 0; rebirth || !s.queue.parts {
-		return s.fileAll()
-	}
+	s.queue.parts = s.opts.JournalBytes > 0
 	return nil
+}
+
+// fileIfAsked files all of the journal where the options want none, or ids may come back.
+func (s *Store) fileIfAsked() error {
+	if s.log == nil || s.queue.parts && !s.doubtful {
+		return nil
+	}
+	return s.fileAll()
 }
 
 // fileAll empties the journal, and does away with it if it is not wanted.
@@ -60,7 +69,7 @@ func (s *Store) fileAll() error {
 		}
 	}
 	if s.opts.JournalBytes > 0 {
-		return nil
+		return s.releaseFiled()
 	}
 	err := s.log.Remove()
 	s.log = nil
@@ -71,6 +80,19 @@ func (s *Store) fileAll() error {
 		g.changed = true
 		return g.tx.Bucket(bucketMeta).Delete(metaSettled)
 	})
+}
+
+// releaseFiled gives back all segments but the current one, when the main file knows all
+// that is in them: the next start need not meet what is damaged there.
+func (s *Store) releaseFiled() error {
+	list := s.log.Segments()
+	if len(list) == 0 || len(s.unsaved) > 0 || s.saving != nil || s.settled+1 < s.log.Next() || s.failure() != nil {
+		return nil
+	}
+	for _, number := range list[:len(list)-1] {
+		delete(s.ends, number)
+	}
+	return s.log.Release(list[len(list)-1])
 }
 
 // replaying is the journal on its way into memory.
@@ -91,6 +113,7 @@ func (s *Store) replay() error {
 	}
 	for _, gap := range gaps {
 		s.remark(fmt.Sprintf("the journal has lost %s: what they brought is missing", gap))
+		s.doubtful = true
 	}
 	s.active = 0
 	for _, t := range s.topics {

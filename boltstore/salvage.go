@@ -171,7 +171,7 @@ func (r *rescue) topic(tx *bbolt.Tx, c *treeCursor) error {
 	if err := r.copy(to, from, prefixLedger, 1); err != nil {
 		return err
 	}
-	places, err := closedPlaces(to)
+	places, err := closedPlaces(to, n)
 	if err != nil {
 		return err
 	}
@@ -225,9 +225,6 @@ func (r *rescue) copyElement(to *bbolt.Bucket, c *treeCursor, k []byte, depth in
 // that a lost state had handed out is used again. What a crash interrupts is done
 // again at the next start.
 func (s *Store) rebirth() error {
-	if len(s.topics) == 0 {
-		return nil
-	}
 	all := slices.Collect(maps.Values(s.topics))
 	err := s.change(func(g *group) error {
 		g.changed = true

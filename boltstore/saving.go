@@ -101,7 +101,7 @@ func (g *group) saveTopic(t *topic) error {
 		if !w.rec.floor.Less(p.span.End()) {
 			continue // trimmed
 		}
-		if err := b.Put(placeKey(p.span.Ledger), p.encode()); err != nil {
+		if err := putBound(b, t.key, placeKey(p.span.Ledger), p.encode()); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (g *group) saveCursors(t *topic, u *unsaved) error {
 		if value == nil {
 			continue
 		}
-		if err := b.Put(cursorKey(prefixCursor, name), value); err != nil {
+		if err := putBound(b, t.key, cursorKey(prefixCursor, name), value); err != nil {
 			return fmt.Errorf("cursor %q of %s: %w", name, t.name, err)
 		}
 	}
@@ -161,10 +161,10 @@ func (g *group) saveSequences(w *touch, u *unsaved) error {
 	for name, q := range u.sequences {
 		if v := b.Get([]byte(name)); v == nil {
 			w.rec.sequences++
-		} else if old, err := decodeSequence(v); err == nil {
+		} else if old, err := decodeSequence(unbind(w.topic.key, []byte(name), v)); err == nil {
 			q.Highest = max(q.Highest, old.Highest)
 		}
-		if err := b.Put([]byte(name), q.encode()); err != nil {
+		if err := putBound(b, w.topic.key, []byte(name), q.encode()); err != nil {
 			return fmt.Errorf("sequence of %s: %w", w.topic.name, err)
 		}
 	}

@@ -70,7 +70,7 @@ func (g *group) flushSequences(w *touch) error {
 		q := storedSequence{SequenceState: edge.SequenceState{Highest: -1}}
 		if v := b.Get([]byte(name)); v == nil {
 			w.rec.sequences++
-		} else if old, err := decodeSequence(v); err == nil {
+		} else if old, err := decodeSequence(unbind(w.topic.key, []byte(name), v)); err == nil {
 			q = old
 		}
 		for _, op := range ops {
@@ -78,7 +78,7 @@ func (g *group) flushSequences(w *touch) error {
 			q.Generated = op.m.Generated
 		}
 		q.used = g.store.uptime()
-		if err := b.Put([]byte(name), q.encode()); err != nil {
+		if err := putBound(b, w.topic.key, []byte(name), q.encode()); err != nil {
 			return fmt.Errorf("sequence of %s: %w", w.topic.name, err)
 		}
 	}
@@ -102,7 +102,7 @@ func (g *group) sub(t *topic, key []byte) (*bbolt.Bucket, error) {
 func (g *group) evictSequences(w *touch, b *bbolt.Bucket) error {
 	var all []namedSequence
 	err := b.ForEach(func(k, v []byte) error {
-		q, err := decodeSequence(v)
+		q, err := decodeSequence(unbind(w.topic.key, k, v))
 		if err != nil {
 			q.used, q.Generated = 0, true
 		}
@@ -141,20 +141,27 @@ func forgettable(all []namedSequence) []namedSequence {
 func (l *ledger) Sequences() (map[string]edge.SequenceState, error) {
 	newer := l.store.unsavedSequences(l.topic) // before the file is read
 	stored := map[string]storedSequence{}
+	damaged := 0
 	err := l.store.viewTopic(l.topic, func(b *bbolt.Bucket) error {
 		q := b.Bucket(bucketSequences)
 		if q == nil {
 			return nil
 		}
 		return q.ForEach(func(k, v []byte) error {
-			if s, err := decodeSequence(v); err == nil {
-				stored[string(k)] = s
+			s, err := decodeSequence(unbind(l.topic.key, k, v))
+			if err != nil {
+				damaged++
+				return nil
 			}
+			stored[string(k)] = s
 			return nil
 		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sequences of %s: %w", l.topic.name, err)
+	}
+	if damaged > 0 {
+		l.store.logger().Error("sequences of producers are damaged, what these send again is not known as such", "topic", l.topic.name.String(), "count", damaged)
 	}
 	newer.over(stored)
 	now := l.store.uptime()

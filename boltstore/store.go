@@ -58,6 +58,7 @@ type Store struct {
 	groups       int
 	sweeping     bool
 	reborn       bool // no giving of new birth ids was interrupted
+	doubtful     bool // not all that was confirmed need be there: ids may not go on from here
 	hopeless     bool // a failure that only a restart ends
 	serving      bool // opening has ended: remarks are not changed any more
 	uptimeBase   int64

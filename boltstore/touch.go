@@ -105,7 +105,7 @@ func (g *group) roll(w *touch) error {
 	if err != nil {
 		return err
 	}
-	return b.Put(placeKey(old.span.Ledger), old.encode())
+	return putBound(b, w.topic.key, placeKey(old.span.Ledger), old.encode())
 }
 
 // flush writes what the group has gathered for a topic.

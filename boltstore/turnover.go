@@ -203,7 +203,7 @@ func (c *carrier) topic(tx, old *bbolt.Tx, key []byte) error {
 	if err := copyTopic(to, from); err != nil {
 		return err
 	}
-	places, err := closedPlaces(from)
+	places, err := closedPlaces(from, n)
 	if err != nil {
 		return err
 	}

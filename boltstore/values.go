@@ -58,21 +58,21 @@ func (op *valueOp) apply(g *group) error {
 	case op.value == nil:
 		return small.Delete(key)
 	case len(op.value) <= smallValue:
-		return small.Put(key, seal(append([]byte{valueHere}, op.value...)))
+		return putBound(small, 0, key, seal(append([]byte{valueHere}, op.value...)))
 	}
 	b, err := large.CreateBucket(key)
 	if err != nil {
 		return err
 	}
-	if err := b.Put(keyValue, seal(slices.Clone(op.value))); err != nil {
+	if err := b.Put(keyValue, bind(0, key, seal(slices.Clone(op.value)))); err != nil {
 		return err
 	}
-	return small.Put(key, seal([]byte{valueLarge}))
+	return putBound(small, 0, key, seal([]byte{valueLarge}))
 }
 
 // readValue copies the value that is stored under a key as v.
 func readValue(tx *bbolt.Tx, key, v []byte) ([]byte, error) {
-	raw, err := unseal(v)
+	raw, err := unseal(unbind(0, key, v))
 	if err != nil || len(raw) == 0 {
 		return nil, errDamaged
 	}
@@ -81,7 +81,7 @@ func readValue(tx *bbolt.Tx, key, v []byte) ([]byte, error) {
 		if b == nil {
 			return nil, errDamaged
 		}
-		raw, err = unseal(b.Get(keyValue))
+		raw, err = unseal(unbind(0, key, b.Get(keyValue)))
 		return slices.Clone(raw), err
 	}
 	return slices.Clone(raw[1:]), nil
@@ -100,8 +100,9 @@ func (s *Store) ScanValues(prefix string, visit func(key string, value []byte) b
 	from, more := []byte(prefix), true
 	for more {
 		var piece []pair
+		var damaged []string
 		err := s.viewMain(func(tx *bbolt.Tx) error {
-			piece, more = piece[:0], false
+			piece, damaged, more = piece[:0], nil, false
 			size := 0
 			c := tx.Bucket(bucketValues).Cursor()
 			for k, v := c.Seek(from); bytes.HasPrefix(k, []byte(prefix)) && k != nil; k, v = c.Next() {
@@ -109,15 +110,21 @@ func (s *Store) ScanValues(prefix string, visit func(key string, value []byte) b
 					return nil
 				}
 				from = append(append(from[:0:0], k...), 0)
-				if value, err := readValue(tx, k, v); err == nil {
-					piece = append(piece, pair{string(k), value})
-					size += len(k) + len(value)
+				value, err := readValue(tx, k, v)
+				if err != nil {
+					damaged = append(damaged, string(k))
+					continue
 				}
+				piece = append(piece, pair{string(k), value})
+				size += len(k) + len(value)
 			}
 			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("scan values: %w", err)
+		}
+		for _, key := range damaged {
+			s.logger().Error("a value is damaged and lost", "key", key)
 		}
 		for _, p := range piece {
 			if !visit(p.key, p.value) {

@@ -105,7 +105,7 @@ func (v *verifier) values() {
 		sealed, err := c.value(maxRescued)
 		var raw []byte
 		if err == nil {
-			raw, err = unseal(sealed)
+			raw, err = unseal(unbind(0, c.key(), sealed))
 		}
 		if err == nil && (len(raw) == 0 || raw[0] == valueLarge && !v.large(c.key())) {
 			err = errDamaged
@@ -127,7 +127,7 @@ func (v *verifier) large(key []byte) bool {
 	}
 	sealed, err := c.value(edge.MaxValue + pageSize)
 	if err == nil {
-		_, err = unseal(sealed)
+		_, err = unseal(unbind(0, key, sealed))
 	}
 	return err == nil
 }
@@ -150,7 +150,7 @@ func (v *verifier) topic(t *topic) {
 		if c := v.i.tree.seek(b, keyValue); c.valid() {
 			sealed, err := c.value(maxRescued)
 			if err == nil {
-				_, err = unseal(sealed)
+				_, err = unseal(unbind(t.key, keyValue, sealed))
 			}
 			if err != nil {
 				v.find(Finding{What: "the properties of a topic are damaged", To: name, Do: "set them again"})
@@ -180,7 +180,7 @@ func (v *verifier) sequences(t *topic, name string) {
 	for c := v.i.tree.seek(b, nil); c.valid(); c.next() {
 		value, err := c.value(maxRescued)
 		if err == nil {
-			_, err = decodeSequence(value)
+			_, err = decodeSequence(unbind(t.key, c.key(), value))
 		}
 		if err != nil {
 			v.find(Finding{What: "the last sequence of a producer is damaged", To: fmt.Sprintf("%s, producer %s", name, c.key()), Do: "nothing, what it sends again may be stored twice once"})

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"go.etcd.io/bbolt"
 )
 
 // count adds a ledger that lies in the volume.
@@ -95,19 +98,72 @@ func (s *Store) tidyVolumes(sound bool) error {
 		f.size.Store(st.Size())
 		s.shelf.put(f, false)
 	}
-	if !sound {
-		return nil
-	}
 	dir, err := s.listFiles()
 	if err != nil {
 		return err
 	}
-	for _, n := range dir.files {
-		if n < s.main.number && s.volumes[n] == nil {
+	unlisted := slices.DeleteFunc(dir.files, func(n uint64) bool { return n >= s.main.number || s.volumes[n] != nil })
+	return s.tidyUnlisted(unlisted, sound)
+}
+
+// tidyUnlisted lists files again that topics have ledgers in: the list was damaged, or is
+// that of an older main file. The others are deleted if the main file is sound.
+func (s *Store) tidyUnlisted(numbers []uint64, sound bool) error {
+	found := map[uint64]*volume{}
+	for _, n := range numbers {
+		found[n] = &volume{number: n, name: fileName(n)}
+	}
+	if len(found) > 0 {
+		s.countLedgers(found)
+	}
+	for n, v := range found {
+		if v.ledgers == 0 && !sound {
+			continue
+		}
+		if v.ledgers == 0 {
 			if err := os.Remove(s.path(n)); err != nil {
 				return fmt.Errorf("remove empty volume: %w", err)
 			}
+			continue
 		}
+		s.remark(fmt.Sprintf("%s is not in the list of volumes, though topics need it", v.name))
+		s.doubtful = true // the list may be as old as the rest of the main file
+		st, err := os.Stat(s.path(n))
+		if err == nil {
+			err = s.change(func(g *group) error {
+				g.changed = true
+				return g.tx.Bucket(bucketMeta).Put(numberKey(prefixVolume, n), v.encode())
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("list volume: %w", err)
+		}
+		f := &file{number: n, path: s.path(n)}
+		f.size.Store(st.Size())
+		s.volumes[n] = v
+		s.shelf.put(f, false)
 	}
 	return nil
+}
+
+// countLedgers counts what topics have in files. Of a topic whose ledgers are not all
+// known some may lie in any.
+func (s *Store) countLedgers(files map[uint64]*volume) {
+	for _, t := range s.topics {
+		var places []place
+		err := s.main.view(func(tx *bbolt.Tx) (err error) {
+			if b := tx.Bucket(topicKey(t.key)); b != nil {
+				places, err = closedPlaces(b, t.key)
+			}
+			return err
+		})
+		for _, v := range files {
+			for _, p := range append(places, t.rec.open) {
+				v.count(&p)
+			}
+			if err != nil || len(places) < t.rec.closed {
+				v.ledgers = unknownLedgers
+			}
+		}
+	}
 }

@@ -164,8 +164,8 @@ func TestACutTearsOnlyWhatWasUnderWay(t *testing.T) {
 			r.try(payload) //nolint:errcheck // the power is gone
 			cut = false
 			seen, gaps := r.open(0)
-			if len(gaps) > 0 || strings.Contains(r.said.String(), "level=ERROR") {
-				t.Fatalf("seed %d: gaps %v\n%s", seed, gaps, r.said.String())
+			if damage := r.log.Damage(); len(gaps)+len(damage) > 0 || strings.Contains(r.said.String(), "level=ERROR") {
+				t.Fatalf("seed %d: gaps %v, damage %q\n%s", seed, gaps, damage, r.said.String())
 			}
 			if bytes.Equal(seen[next], payload) {
 				r.told[next] = payload // all of it arrived

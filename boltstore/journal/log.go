@@ -22,8 +22,8 @@ type Log struct {
 	at      int64  // end of what is durable in it
 	commit  uint64 // of the next group
 	failed  error  // why nothing is appended before Restart
-	remarks []string
 	links   []byte // scratch
+	damage  []string
 
 	mu       sync.Mutex // guards segments, and their pins
 	segments []*segment // in use, in order; the last is current once it has started
@@ -113,8 +113,7 @@ func (l *Log) inUse(s *segment) bool {
 	}
 	at, found := s.search(headBytes, s.size)
 	if found {
-		l.opts.Logger.Error("a journal segment has lost its beginning", "file", filepath.Base(s.file.Name()), "next group at", at)
-		l.remarks = append(l.remarks, filepath.Base(s.file.Name())+" has lost its beginning")
+		l.damage = append(l.damage, fmt.Sprintf("%s has lost its beginning, the next group lies at %d", filepath.Base(s.file.Name()), at))
 		s.unlinked = true
 	}
 	return found
@@ -123,13 +122,17 @@ func (l *Log) inUse(s *segment) bool {
 // setAside keeps a file under another name that cannot be read: something of it may be
 // saved by hand.
 func (l *Log) setAside(path string, cause error) error {
-	l.remarks = append(l.remarks, cause.Error())
 	if l.opts.ReadOnly {
+		l.damage = append(l.damage, cause.Error())
 		return nil
 	}
-	l.opts.Logger.Error("a journal segment cannot be read and is set aside", "file", filepath.Base(path), "error", cause)
+	l.damage = append(l.damage, fmt.Sprintf("%v; it is set aside as %s", cause, filepath.Base(path)+".damaged"))
 	return os.Rename(path, path+".damaged")
 }
+
+// Damage is what Open has found wrong with files. What that costs, as far as it shows, are
+// the gaps that Replay returns.
+func (l *Log) Damage() []string { return l.damage }
 
 // Start goes on in a new segment, behind where the replay has ended. It returns when
 // that is durable. If it fails, Restart may do it later.
@@ -288,9 +291,6 @@ func (l *Log) Room() int64 {
 
 // Next is the number of the next commit.
 func (l *Log) Next() uint64 { return l.commit }
-
-// Remarks say which segments Open found damaged.
-func (l *Log) Remarks() []string { return l.remarks }
 
 // Close closes all files. Nothing is pinned any more.
 func (l *Log) Close() error {

@@ -82,6 +82,37 @@ func rotten(t *testing.T, r *rig, dir string, groups uint64, what string) {
 	}
 }
 
+// A segment whose head is that of an earlier use, which a disk gives back that has lost a
+// write, is known by its link; one whose link is of that use too is set aside and named.
+func TestTheHeadOfAnEarlierUse(t *testing.T) {
+	for _, linked := range []bool{true, false} {
+		r := newRig(t, nil)
+		for i := range 30 {
+			r.add(text(i, 3000))
+		}
+		last := r.log.segments[len(r.log.segments)-1]
+		lost := 0
+		earlier := segment{number: last.number - 3, mark: newMark()}
+		bad := earlier.head()
+		if !linked {
+			bad = appendLink(bad, earlier.mark, 1, link{})
+			for _, number := range r.where {
+				lost += map[bool]int{true: 1}[number == last.number]
+			}
+		}
+		if _, err := last.file.WriteAt(bad, 0); err != nil {
+			t.Fatal(err)
+		}
+		seen, gaps := r.open(0)
+		if len(seen) != len(r.told)-lost || len(gaps) > 0 {
+			t.Errorf("linked %t: %d groups of %d, gaps %v", linked, len(seen), len(r.told), gaps)
+		}
+		if damage := r.log.Damage(); len(damage) != map[bool]int{false: 1}[linked] {
+			t.Errorf("linked %t: damage %q", linked, damage)
+		}
+	}
+}
+
 func copyDir(t *testing.T, dir string) string {
 	t.Helper()
 	to, err := os.MkdirTemp(t.TempDir(), "")

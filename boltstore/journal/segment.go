@@ -105,6 +105,9 @@ func openSegment(path string, number uint64, readOnly bool) (*segment, error) {
 		s.size = st.Size()
 		err = s.readHead()
 	}
+	if err == nil && s.number < number { // it is written before the name is given
+		err = fmt.Errorf("head of an earlier use: %w", ErrDamaged)
+	}
 	if errors.Is(err, ErrDamaged) && s.rescue(number) {
 		err = nil
 	}
@@ -137,7 +140,8 @@ func (s *segment) rescue(number uint64) bool {
 	if s.read(mark[:], headBytes) != nil {
 		return false
 	}
+	earlier := s.mark
 	s.number, s.mark = number, binary.LittleEndian.Uint64(mark[:])
 	_, _, err := s.readLink()
-	return err == nil
+	return err == nil && s.mark != earlier
 }
