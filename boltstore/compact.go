@@ -2,8 +2,6 @@ package boltstore
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -102,7 +100,7 @@ func (s *Store) walk(c *compaction) {
 	for _, t := range s.topics {
 		c.byKey[t.key] = t
 	}
-	c.keys = slices.Sorted(maps.Keys(c.byKey))
+	c.keys = sortedKeys(c.byKey)
 }
 
 // nextOf is the next topic that still exists, or nil at the end.

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -115,7 +114,7 @@ func (i *Inspection) open() error {
 	if len(files)+len(i.aside) == 0 && !segments && !noted {
 		return ErrNoStore
 	}
-	slices.Sort(files)
+	ascend(files)
 	if err := i.openMain(files); err != nil || i.tree == nil {
 		return err
 	}

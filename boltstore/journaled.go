@@ -23,6 +23,7 @@ const (
 	recordGone   = 4 // name of a cursor that was deleted
 	recordBig    = 5 // name of a cursor whose state is in the main file
 	recordForget = 6 // producers' names, none for all
+	recordTopic  = 7 // what a topic is called (rebuilding.go)
 )
 
 // groupHead is what stands before the records: room for the journal's own head, the time.
@@ -76,6 +77,7 @@ func (g *group) journalGroup() error {
 		g.publish() // nothing that has to be kept
 		return nil
 	}
+	g.tellTopics()
 	at, number, err := s.log.Append(s.arena)
 	if err != nil {
 		if s.log.Failed() != nil {
@@ -189,9 +191,13 @@ func (g *group) fileBigCursors() error {
 // bigCursor is about what a state in pages changes in a file.
 const bigCursor = 64 << 10
 
-// place notes where the chunks of a group lie.
+// place notes where a group lies.
 func (g *group) place(at journal.Place) {
+	g.store.telling = at.Segment
 	for _, w := range g.touched {
+		if w.told {
+			w.topic.told = at.Segment
+		}
 		for i := range w.chunks {
 			w.chunks[i].segment = at.Segment
 			w.chunks[i].offset += at.Offset

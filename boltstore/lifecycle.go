@@ -91,14 +91,8 @@ func (g *group) create(op *openOp) error {
 	}
 	t := &topic{key: s.nextTopic, name: op.name}
 	s.nextTopic++
-	b, err := g.tx.CreateBucket(topicKey(t.key))
-	if err != nil {
+	if _, err := makeTopicBucket(g.tx, t.key); err != nil {
 		return err
-	}
-	for _, sub := range [][]byte{bucketCursors, bucketSequences, bucketProps} {
-		if _, err := b.CreateBucket(sub); err != nil {
-			return err
-		}
 	}
 	w := g.touch(t)
 	w.rec.birth = newBirth()

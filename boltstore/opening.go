@@ -107,6 +107,7 @@ func (s *Store) openFiles() (err error) {
 	if s.ids.main > 0 {
 		s.remark("no data file can be served, the store starts empty")
 	}
+	s.bereft = true
 	if err := s.createMain(dir.next); err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (s *Store) tryMain(number uint64, dir *directory) (served bool, err error) 
 		}
 		if number < s.ids.main {
 			s.remark(fmt.Sprintf("%s is missing, the older %s is served", fileName(s.ids.main), fileName(number)))
-			rebirth = true
+			rebirth, s.bereft = true, true
 		}
 		return true, s.openMain(number, rebirth)
 	case errors.Is(err, ErrFormat) || errors.Is(err, fs.ErrPermission):
@@ -173,8 +174,23 @@ func (s *Store) listFiles() (dir directory, err error) {
 		}
 	}
 	dir.next++
-	slices.Sort(dir.files)
+	ascend(dir.files)
 	return dir, nil
+}
+
+// ascend sorts numbers. (slices.Sort would be made anew for them.)
+func ascend(list []uint64) {
+	sort.Slice(list, func(i, j int) bool { return list[i] < list[j] })
+}
+
+// sortedKeys are the keys of a map in order.
+func sortedKeys[V any](m map[uint64]V) []uint64 {
+	list := make([]uint64, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	ascend(list)
+	return list
 }
 
 func (s *Store) path(number uint64) string { return filepath.Join(s.opts.Path, fileName(number)) }

@@ -128,6 +128,7 @@ func (o Options) withLimits() (Options, error) {
 	if o.JournalBytes < 0 || o.JournalSegment < 0 || o.JournalSegment%pageSize != 0 {
 		return o, fmt.Errorf("store: journal of %d bytes in segments of %d", o.JournalBytes, o.JournalSegment)
 	}
+	o.SaveInterval += o.CommitDelay // so that cursors ride with the group that waits
 	// A main file that turns over needs room for others beside it.
 	if quarter := o.FileLimit / 4; o.VolumeBytes > quarter {
 		o.VolumeBytes = max(quarter, min(minVolume, o.VolumeBytes))

@@ -73,10 +73,7 @@ func (r *record) stored() (entries, bytes int64) {
 }
 
 func (r *record) encode(name edge.TopicName) []byte {
-	b := append(make([]byte, 0, 192), recordVersion)
-	for _, part := range []string{name.Domain, name.Tenant, name.Namespace, name.Local} {
-		b = appendText(b, part)
-	}
+	b := appendName(append(make([]byte, 0, 192), recordVersion), name)
 	b = binary.LittleEndian.AppendUint64(b, r.birth)
 	b = appendPlace(b, &r.open)
 	for _, v := range []int64{
@@ -95,9 +92,7 @@ func decodeRecord(v []byte) (edge.TopicName, record, error) {
 	}
 	d := decoder{b: b[1:]}
 	version := b[0]
-	name := edge.TopicName{
-		Domain: string(d.text()), Tenant: string(d.text()), Namespace: string(d.text()), Local: string(d.text()),
-	}
+	name := d.name()
 	r := record{birth: d.uint64(), open: d.place()}
 	r.first = sums{d.varint(), d.varint(), d.varint()}
 	r.floor = edge.Position{Ledger: d.varint(), Entry: d.varint()}
@@ -114,6 +109,19 @@ func decodeRecord(v []byte) (edge.TopicName, record, error) {
 		return edge.TopicName{}, record{}, fmt.Errorf("topic record: %w", err)
 	}
 	return name, r, nil
+}
+
+func appendName(b []byte, name edge.TopicName) []byte {
+	for _, part := range []string{name.Domain, name.Tenant, name.Namespace, name.Local} {
+		b = appendText(b, part)
+	}
+	return b
+}
+
+func (d *decoder) name() edge.TopicName {
+	return edge.TopicName{
+		Domain: string(d.text()), Tenant: string(d.text()), Namespace: string(d.text()), Local: string(d.text()),
+	}
 }
 
 func appendPlace(b []byte, p *place) []byte {

@@ -28,6 +28,11 @@ func (s *Store) openJournal() error {
 		s.remark("journal: " + what)
 		s.doubtful = true
 	}
+	if s.bereft {
+		if err := s.rebuild(); err != nil {
+			return err
+		}
+	}
 	if err := s.replay(); err != nil {
 		return err
 	}
@@ -124,8 +129,31 @@ func (s *Store) replay() error {
 
 func (r *replaying) group(g journal.Group) error {
 	r.s.ends[g.At.Segment] = g.Commit
+	err := eachRecord(g, func(kind byte, key, birth uint64, body decoder, offset int64) {
+		t := r.topics[key]
+		if t == nil || t.rec.birth != birth {
+			return // the topic is gone
+		}
+		at := g.At
+		at.Offset += offset
+		r.record(kind, t, body, g.Commit > r.s.settled, at, timeOf(g))
+	})
+	if err != nil {
+		r.s.logger().Error("a group of the journal cannot be understood", "commit", g.Commit)
+	}
+	return nil
+}
+
+// timeOf is when a group was written, ms since 1970.
+func timeOf(g journal.Group) int64 {
 	d := decoder{b: g.Data}
-	now := int64(d.uint64())
+	return int64(d.uint64())
+}
+
+// eachRecord visits the records of a group, with the offset of each one's body in it.
+func eachRecord(g journal.Group, visit func(kind byte, key, birth uint64, body decoder, offset int64)) error {
+	d := decoder{b: g.Data}
+	d.uint64()
 	for len(d.b) > 0 && !d.bad {
 		kind := d.take(1)
 		key, birth := d.uvarint(), d.uint64()
@@ -133,19 +161,11 @@ func (r *replaying) group(g journal.Group) error {
 		if d.bad {
 			break
 		}
-		body := d.take(int(binary.LittleEndian.Uint32(n)))
-		t := r.topics[key]
-		if d.bad || t == nil || t.rec.birth != birth {
-			continue // the topic is gone
+		if body := d.take(int(binary.LittleEndian.Uint32(n))); !d.bad {
+			visit(kind[0], key, birth, decoder{b: body}, int64(len(g.Data)-len(d.b)-len(body)))
 		}
-		at := g.At
-		at.Offset += int64(len(g.Data) - len(d.b) - len(body))
-		r.record(kind[0], t, decoder{b: body}, g.Commit > r.s.settled, at, now)
 	}
-	if d.bad {
-		r.s.logger().Error("a group of the journal cannot be understood", "commit", g.Commit)
-	}
-	return nil
+	return d.err()
 }
 
 // record applies one record. One that the main file knows counts only for its chunk.

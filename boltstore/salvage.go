@@ -39,6 +39,7 @@ func (s *Store) salvage(name string, next uint64) (bool, error) {
 	if r.kept == 0 {
 		return false, os.Remove(s.path(next))
 	}
+	s.bereft = r.lost > 0
 	s.remark(fmt.Sprintf("%d topics were salvaged from %s, %d are lost", r.kept, name, r.lost))
 	return true, nil
 }

@@ -57,10 +57,12 @@ type Store struct {
 	confirmed    uint64
 	groups       int
 	sweeping     bool
-	reborn       bool // no giving of new birth ids was interrupted
-	doubtful     bool // not all that was confirmed need be there: ids may not go on from here
-	hopeless     bool // a failure that only a restart ends
-	serving      bool // opening has ended: remarks are not changed any more
+	reborn       bool   // no giving of new birth ids was interrupted
+	bereft       bool   // the main file has been lost, or records in it
+	telling      uint64 // segment of the last group, 0 before the first
+	doubtful     bool   // not all that was confirmed need be there: ids may not go on from here
+	hopeless     bool   // a failure that only a restart ends
+	serving      bool   // opening has ended: remarks are not changed any more
 	uptimeBase   int64
 	uptimeNoted  int64
 	compaction   *compaction     // nil when none is under way

@@ -17,7 +17,8 @@ type topic struct {
 	// loose are its chunks in the journal, in order. The committer's, readers have views.
 	loose []looseChunk
 
-	bad error // the committer's: why the topic takes no changes
+	bad  error  // the committer's: why the topic takes no changes
+	told uint64 // the committer's: the segment that tells its name, 0 for none
 }
 
 // birthID is the birth id's text.

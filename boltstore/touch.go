@@ -26,6 +26,7 @@ type touch struct {
 	tight     int                    // loose chunks, from the first, that are not loose any more
 	events    []func(*unsaved)       // what the main file will have to be told
 	deleted   bool
+	told      bool // by the payload
 }
 
 // touch returns the group's picture of a topic.

@@ -2,8 +2,6 @@ package edge
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"sort"
 )
 
@@ -116,12 +114,13 @@ func (d *Delayed) Refill() []int64 {
 		return nil
 	}
 	var out []int64
-	for _, ledger := range slices.Sorted(maps.Keys(d.noted)) {
-		if d.noted[ledger] == due {
+	for ledger, next := range d.noted {
+		if next == due {
 			out = append(out, ledger)
 			delete(d.noted, ledger)
 		}
 	}
+	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
 	return out
 }
 

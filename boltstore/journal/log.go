@@ -289,6 +289,14 @@ func (l *Log) Room() int64 {
 	return l.current.size - l.at + l.supply.ahead()
 }
 
+// Left is how much more fits into the current segment.
+func (l *Log) Left() int64 {
+	if l.current == nil {
+		return 0
+	}
+	return l.current.size - l.at
+}
+
 // Next is the number of the next commit.
 func (l *Log) Next() uint64 { return l.commit }
 
