@@ -34,7 +34,7 @@ conformance: build ## unmodified Python, Java, Node and Go clients against the b
 differ: build ## the same programs against the built broker and a real Pulsar, compared step by step
 	@scripts/differ
 
-bench: build ## publishers against Wayside, a broker that stores nothing, and NATS JetStream
+bench: build ## publishers against Wayside, a broker that stores nothing, and NATS JetStream; more with scripts/bench/run
 	@scripts/bench/run
 
 gen: ## generate what is generated

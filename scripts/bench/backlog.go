@@ -26,6 +26,8 @@ const (
 	spaceReturns  = 30 * time.Second // within which the disk's space has to come back
 )
 
+func backlogKept() topic { return topic{name: backlogTopic, subscriptions: []string{"keep"}} }
+
 // A depth is one run of the backlog benchmark.
 type depth struct {
 	peer    *peer
@@ -123,10 +125,10 @@ func (b *depth) watch(ctx context.Context) {
 
 // fill publishes messages that carry their number, in batches.
 func fill(d *pulsarDriver, count, size int) error {
-	if err := d.prepare(backlogTopic); err != nil {
+	if err := d.prepare(backlogKept()); err != nil {
 		return err
 	}
-	p, err := d.open(backlogTopic, 100)
+	p, err := d.open(backlogKept(), 100)
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (b *depth) latency(shallow *pulsarDriver) (string, error) {
 	for range backlogRounds {
 		var late [2]time.Duration
 		for i, d := range []*pulsarDriver{b.driver, shallow} {
-			p, err := d.open(backlogTopic, 0)
+			p, err := d.open(backlogKept(), 0)
 			if err != nil {
 				return "", err
 			}
@@ -208,7 +210,7 @@ func (b *depth) restart() (string, error) {
 		return "", err
 	}
 	listens := time.Since(begin)
-	p, err := b.driver.open(backlogTopic, 0)
+	p, err := b.driver.open(backlogKept(), 0)
 	if err != nil {
 		return "", err
 	}

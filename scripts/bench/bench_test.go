@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"net"
-	"strings"
 	"testing"
 	"time"
 )
@@ -14,7 +12,7 @@ func TestNullBrokerReceiptsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go serveNull(address)
+	go serveNull(address, nil)
 	for end := time.Now().Add(10 * time.Second); ; {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
@@ -27,7 +25,10 @@ func TestNullBrokerReceiptsEverything(t *testing.T) {
 	}
 	d := &pulsarDriver{url: "pulsar://" + address}
 	for _, c := range cells() {
-		publishers, err := c.open(&peer{driver: d}, "topic", 100)
+		if c.kind != publish {
+			continue
+		}
+		publishers, err := c.open(&peer{driver: d}, kept(), 100)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -46,8 +47,7 @@ func TestNullBrokerClosesOnNonsense(t *testing.T) {
 		"command long": "\x00\x00\x00\x08\x00\x00\x00\x09abcd",
 	} {
 		near, far := net.Pipe()
-		s := &nullSession{}
-		s.reset(far)
+		s := newNullSession(far, "", nil)
 		failed := make(chan error, 1)
 		go func() { failed <- s.run() }()
 		if _, err := near.Write([]byte(frame)); err != nil {
@@ -57,22 +57,6 @@ func TestNullBrokerClosesOnNonsense(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 		near.Close()
-	}
-}
-
-func TestRatiosAreTakenWithinARepetition(t *testing.T) {
-	r := newResults()
-	for _, rate := range []float64{100, 400} {
-		r.add(pipelined, "a", result{rate: 2 * rate})
-		r.add(batched, "a", result{rate: 20 * rate})
-		r.add(pipelined, "b", result{rate: rate})
-	}
-	var out bytes.Buffer
-	r.print(&out, cells(), []*peer{{name: "a"}, {name: "b"}}, 128)
-	for _, want := range []string{"2.00", "(2.00-2.00)", "b, pipelined", "20.00", "(200-800)"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %s in\n%s", want, out.String())
-		}
 	}
 }
 

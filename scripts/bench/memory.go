@@ -168,11 +168,11 @@ func (t *talker) talk(ctx context.Context, failed *atomic.Int64) {
 
 // grow publishes so many messages that nobody takes away.
 func grow(d *pulsarDriver, count int) error {
-	const topic = "memory-backlog"
-	if err := d.prepare(topic); err != nil {
+	t := topic{name: "memory-backlog", subscriptions: []string{"keep"}}
+	if err := d.prepare(t); err != nil {
 		return err
 	}
-	p, err := d.open(topic, 100)
+	p, err := d.open(t, 100)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (p *peer) anonymous() int64 { return p.status("RssAnon:") }
 
 // status reads a field of the process's status, in bytes.
 func (p *peer) status(field string) int64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid()))
 	if err != nil {
 		return 0
 	}

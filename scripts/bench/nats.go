@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -9,7 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// natsDriver publishes to a JetStream stream in files, one stream per topic.
+// natsDriver publishes to a JetStream stream in files, one stream per topic, and reads with a durable pull consumer per
+// subscription.
 type natsDriver struct{ url string }
 
 const natsTimeout = 30 * time.Second
@@ -28,7 +30,7 @@ func (d *natsDriver) connect() (*nats.Conn, jetstream.JetStream, error) {
 	return c, js, nil
 }
 
-func (d *natsDriver) prepare(topic string) error {
+func (d *natsDriver) prepare(t topic) error {
 	c, js, err := d.connect()
 	if err != nil {
 		return err
@@ -36,11 +38,19 @@ func (d *natsDriver) prepare(topic string) error {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), natsTimeout)
 	defer cancel()
-	_, err = js.CreateStream(ctx, jetstream.StreamConfig{Name: topic, Subjects: []string{topic}, Storage: jetstream.FileStorage})
-	return err
+	stream, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: t.name, Subjects: []string{t.name}, Storage: jetstream.FileStorage})
+	if err != nil {
+		return err
+	}
+	for _, s := range t.subscriptions {
+		if _, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{Durable: s, AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (d *natsDriver) drop(topic string) error {
+func (d *natsDriver) drop(t topic) error {
 	c, js, err := d.connect()
 	if err != nil {
 		return err
@@ -48,31 +58,22 @@ func (d *natsDriver) drop(topic string) error {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), natsTimeout)
 	defer cancel()
-	return js.DeleteStream(ctx, topic)
+	return js.DeleteStream(ctx, t.name)
 }
 
-func (d *natsDriver) open(topic string, _ int) (publisher, error) {
+func (d *natsDriver) open(t topic, _ int) (publisher, error) {
 	c, js, err := d.connect()
 	if err != nil {
 		return nil, err
 	}
-	p := &natsPublisher{conn: c, js: js, topic: topic, slots: make(chan struct{}, window), receipts: make(chan receipt, window)}
-	p.waiter.Go(p.wait)
-	return p, nil
+	return &natsPublisher{conn: c, js: js, topic: t.name, pipeline: newPipeline()}, nil
 }
 
 type natsPublisher struct {
 	conn     *nats.Conn
 	js       jetstream.JetStream
 	topic    string
-	slots    chan struct{} // one taken per message without a receipt
-	receipts chan receipt
-	waiter   sync.WaitGroup
-}
-
-type receipt struct {
-	future jetstream.PubAckFuture
-	done   func(error)
+	pipeline *pipeline
 }
 
 func (p *natsPublisher) publish(payload []byte) error {
@@ -83,42 +84,79 @@ func (p *natsPublisher) publish(payload []byte) error {
 }
 
 func (p *natsPublisher) send(payload []byte, done func(error)) {
-	p.slots <- struct{}{}
+	p.pipeline.enter()
 	future, err := p.js.PublishAsync(p.topic, payload)
-	if err != nil {
-		<-p.slots
-		done(err)
-		return
-	}
-	p.receipts <- receipt{future, done}
-}
-
-// wait takes the receipts in the order of sending until the publisher is closed.
-func (p *natsPublisher) wait() {
-	for r := range p.receipts {
-		select {
-		case <-r.future.Ok():
-			r.done(nil)
-		case err := <-r.future.Err():
-			r.done(err)
+	p.pipeline.add(func() error {
+		if err != nil {
+			return err
 		}
-		<-p.slots
-	}
+		select {
+		case <-future.Ok():
+			return nil
+		case err := <-future.Err():
+			return err
+		}
+	}, done)
 }
 
-// flush fills the window with nothing, which takes until all receipts have come.
 func (p *natsPublisher) flush() error {
-	for range window {
-		p.slots <- struct{}{}
-	}
-	for range window {
-		<-p.slots
-	}
+	p.pipeline.flush()
 	return nil
 }
 
 func (p *natsPublisher) close() {
-	close(p.receipts)
-	p.waiter.Wait()
+	p.pipeline.close()
 	p.conn.Close()
+}
+
+func (d *natsDriver) consume(t topic, subscription string, ahead int, got func([]byte)) (consumer, error) {
+	conn, js, err := d.connect()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), natsTimeout)
+	defer cancel()
+	handle, err := js.Consumer(ctx, t.name, subscription)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	messages, err := handle.Messages(jetstream.PullMaxMessages(ahead))
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	c := &natsConsumer{conn: conn, messages: messages}
+	c.reader.Go(func() { c.failure = c.read(got) })
+	return c, nil
+}
+
+type natsConsumer struct {
+	conn     *nats.Conn
+	messages jetstream.MessagesContext
+	reader   sync.WaitGroup
+	failure  error
+}
+
+func (c *natsConsumer) read(got func([]byte)) error {
+	for {
+		m, err := c.messages.Next()
+		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		got(m.Data())
+		if err := m.Ack(); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *natsConsumer) close() error {
+	c.messages.Stop()
+	c.reader.Wait()
+	c.conn.Close()
+	return c.failure
 }

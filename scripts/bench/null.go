@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -32,9 +34,12 @@ const (
 // maxFrame is a little more than the 5 MiB that CONNECTED promises.
 const maxFrame = 5<<20 + 10<<10
 
-// serveNull listens at address and receipts every message at once. It keeps nothing, so what the official client
-// reaches against it is what client and machine allow at most.
-func serveNull(address string) error {
+// A keeper stores what is published, in the order of its calls, and then calls done. Nil stores nothing.
+type keeper func(entry []byte, done func())
+
+// serveNull listens at address and receipts every message when keep has it: at once when there is none, and then what
+// the official client reaches against it is what client and machine allow at most.
+func serveNull(address string, keep keeper) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -46,8 +51,7 @@ func serveNull(address string) error {
 		}
 		go func() {
 			defer c.Close()
-			s := &nullSession{url: "pulsar://" + address}
-			s.reset(c)
+			s := newNullSession(c, "pulsar://"+address, keep)
 			_ = s.run() // ends with the client
 		}()
 	}
@@ -55,58 +59,89 @@ func serveNull(address string) error {
 
 type nullSession struct {
 	r     *bufio.Reader
-	w     *bufio.Writer
 	url   string
+	keep  keeper
 	frame []byte
 	entry uint64
+
+	mu      sync.Mutex // of what follows, since done is called by the keeper
+	w       *bufio.Writer
+	written chan struct{} // wakes who flushes for the keeper
 }
 
-func (s *nullSession) reset(c net.Conn) {
-	s.r, s.w = bufio.NewReaderSize(c, 256<<10), bufio.NewWriterSize(c, 64<<10)
+func newNullSession(c net.Conn, url string, keep keeper) *nullSession {
+	return &nullSession{
+		r: bufio.NewReaderSize(c, 256<<10), w: bufio.NewWriterSize(c, 64<<10), url: url, keep: keep, written: make(chan struct{}, 1),
+	}
 }
 
 // run answers frames until the client goes. Answers are written when no further frame has arrived yet.
 func (s *nullSession) run() error {
+	if s.keep != nil {
+		var flusher sync.WaitGroup
+		ended := make(chan struct{})
+		flusher.Go(func() { s.flushKept(ended) })
+		defer flusher.Wait()
+		defer close(ended)
+	}
 	for {
 		if s.r.Buffered() == 0 {
-			if err := s.w.Flush(); err != nil {
+			if err := s.flush(); err != nil {
 				return err
 			}
 		}
-		command, err := s.next()
+		command, rest, err := s.next()
 		if err != nil {
 			return err
 		}
-		s.answer(command)
+		s.answer(command, rest)
 	}
 }
 
-// next reads a frame and returns its command: total size, command size, command, and behind it headers and payload
-// that nobody looks at.
-func (s *nullSession) next() ([]byte, error) {
+func (s *nullSession) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Flush()
+}
+
+// flushKept writes the receipts that the keeper has called for, as many at once as there are.
+func (s *nullSession) flushKept(ended <-chan struct{}) {
+	for {
+		select {
+		case <-ended:
+			return
+		case <-s.written:
+		}
+		_ = s.flush() // run meets the error too
+	}
+}
+
+// next reads a frame, total size, command size, command, and returns its command and what is behind it: headers and
+// payload.
+func (s *nullSession) next() (command, rest []byte, err error) {
 	var head [4]byte
 	if _, err := io.ReadFull(s.r, head[:]); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size < 4 || size > maxFrame {
-		return nil, fmt.Errorf("frame of %d bytes", size)
+		return nil, nil, fmt.Errorf("frame of %d bytes", size)
 	}
 	if int(size) > cap(s.frame) {
 		s.frame = make([]byte, size)
 	}
 	frame := s.frame[:size]
 	if _, err := io.ReadFull(s.r, frame); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	length := binary.BigEndian.Uint32(frame)
 	if length > size-4 {
-		return nil, fmt.Errorf("command of %d bytes in a frame of %d", length, size)
+		return nil, nil, fmt.Errorf("command of %d bytes in a frame of %d", length, size)
 	}
-	return frame[4 : 4+length], nil
+	return frame[4 : 4+length], frame[4+length:], nil
 }
 
-func (s *nullSession) answer(command []byte) {
+func (s *nullSession) answer(command, rest []byte) {
 	switch number(command, 1) {
 	case cmdConnect:
 		s.write(cmdConnected, fieldConnected, message{}.text(1, "null").number(2, 21).number(3, 5<<20))
@@ -121,7 +156,18 @@ func (s *nullSession) answer(command []byte) {
 		s.entry++
 		send := part(command, fieldSend)
 		id := message{}.number(1, 1).number(2, s.entry)
-		s.write(cmdSendReceipt, fieldSendReceipt, message{}.number(1, number(send, 1)).number(2, number(send, 2)).text(3, string(id)))
+		receipt := message{}.number(1, number(send, 1)).number(2, number(send, 2)).text(3, string(id))
+		if s.keep == nil {
+			s.write(cmdSendReceipt, fieldSendReceipt, receipt)
+			return
+		}
+		s.keep(bytes.Clone(rest), func() {
+			s.write(cmdSendReceipt, fieldSendReceipt, receipt)
+			select {
+			case s.written <- struct{}{}:
+			default:
+			}
+		})
 	case cmdCloseProducer:
 		s.write(cmdSuccess, fieldSuccess, message{}.number(1, number(part(command, fieldCloseProducer), 2)))
 	case cmdPing:
@@ -134,6 +180,8 @@ func (s *nullSession) write(kind uint64, field protowire.Number, m message) {
 	command := message{}.number(1, kind).text(field, string(m))
 	head := binary.BigEndian.AppendUint32(nil, uint32(len(command)+4))
 	head = binary.BigEndian.AppendUint32(head, uint32(len(command)))
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	_, _ = s.w.Write(head)
 	_, _ = s.w.Write(command)
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -8,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -19,45 +22,18 @@ const (
 
 // A peer is one of the servers that are compared.
 type peer struct {
-	name    string
-	driver  driver
-	batches bool // whether its protocol has batches
-	command []string
-	dir     string // of its data and log
-	address string
+	name     string
+	driver   driver
+	batches  bool // whether its protocol has batches
+	consumes bool // whether it hands out what it was given
+	command  []string
+	dir      string // of its data and log
+	address  string
+	service  *service // instead of command and address
+
+	mu      sync.Mutex // start and stop, which an interrupt calls too
 	process *exec.Cmd
 	ended   chan error
-}
-
-func newPeers(wayside, nats, folder string) ([]*peer, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	ports := make([]string, 4)
-	for i := range ports {
-		if ports[i], err = freeAddress(); err != nil {
-			return nil, err
-		}
-	}
-	dir := func(name string) string { return filepath.Join(folder, name) }
-	jetstream := dir("jetstream")
-	config := fmt.Sprintf("listen: %q\njetstream { store_dir: %q, sync_interval: always, max_file_store: 40GB }\n", ports[3], jetstream)
-	if err := os.MkdirAll(jetstream, 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(jetstream+".conf", []byte(config), 0o644); err != nil {
-		return nil, err
-	}
-	return []*peer{
-		{name: "wayside", driver: &pulsarDriver{url: "pulsar://" + ports[0], admin: "http://" + ports[1]}, batches: true,
-			command: []string{wayside, "serve", "--data", filepath.Join(dir("wayside"), "data"), "--listen", ports[0], "--admin", ports[1], "--set", "storage.quota=16GiB"},
-			dir:     dir("wayside"), address: ports[0]},
-		{name: "null", driver: &pulsarDriver{url: "pulsar://" + ports[2]}, batches: true,
-			command: []string{self, "null", ports[2]}, dir: dir("null"), address: ports[2]},
-		{name: "jetstream", driver: &natsDriver{url: "nats://" + ports[3]},
-			command: []string{nats, "-c", jetstream + ".conf"}, dir: jetstream, address: ports[3]},
-	}, nil
 }
 
 func freeAddress() (string, error) {
@@ -70,8 +46,13 @@ func freeAddress() (string, error) {
 
 // start starts the server and waits until it listens.
 func (p *peer) start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return err
+	}
+	if p.service != nil {
+		return p.service.start()
 	}
 	log, err := os.Create(filepath.Join(p.dir, "log"))
 	if err != nil {
@@ -93,14 +74,27 @@ func (p *peer) start() error {
 		select {
 		case err := <-p.ended:
 			p.process = nil
-			return fmt.Errorf("%s ended at once (%v), see %s", p.name, err, log.Name())
+			return fmt.Errorf("%s ended at once (%v): %s", p.name, err, lastLine(log.Name()))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("%s does not listen at %s, see %s", p.name, p.address, log.Name())
+	return fmt.Errorf("%s does not listen at %s: %s", p.name, p.address, lastLine(log.Name()))
+}
+
+// lastLine is what a log, which may be gone when somebody looks for it, ends with.
+func lastLine(file string) string {
+	b, _ := os.ReadFile(file)
+	b = bytes.TrimSpace(b)
+	return string(b[bytes.LastIndexByte(b, '\n')+1:])
 }
 
 func (p *peer) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.service != nil {
+		p.service.stop()
+		return
+	}
 	if p.process == nil {
 		return
 	}
@@ -120,21 +114,46 @@ func stopAll(peers []*peer) {
 	}
 }
 
+// pid is the server's process, 0 when there is none.
+func (p *peer) pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.service != nil:
+		return p.service.pid
+	case p.process != nil:
+		return p.process.Process.Pid
+	}
+	return 0
+}
+
 // cpu is the time that the server's threads have used, user and system.
 func (p *peer) cpu() time.Duration {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.process.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid()))
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	f := strings.Fields(rest) // from field 3, the state; utime and stime are fields 14 and 15 of proc(5)
-	if len(f) < 13 {
+	used, err := parseCPU(string(b))
+	if err != nil {
 		return 0
+	}
+	return used
+}
+
+// parseCPU reads utime and stime, fields 14 and 15 of proc(5). The second field, the program's name in parentheses, may
+// hold anything, parentheses too.
+func parseCPU(stat string) (time.Duration, error) {
+	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // from the third field
+	if len(f) < 13 {
+		return 0, errors.New("too few fields")
 	}
 	ticks := 0
 	for _, s := range f[11:13] {
-		n, _ := strconv.Atoi(s)
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return 0, err
+		}
 		ticks += n
 	}
-	return time.Duration(ticks) * 10 * time.Millisecond // a tick is 1/100 s on every Linux port
+	return time.Duration(ticks) * 10 * time.Millisecond, nil // a tick is 1/100 s on every Linux port
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/apache/pulsar-client-go/pulsar"
@@ -23,8 +25,7 @@ func (d *pulsarDriver) client() (pulsar.Client, error) {
 	})
 }
 
-// prepare leaves a durable subscription behind, for which all that follows is kept.
-func (d *pulsarDriver) prepare(topic string) error {
+func (d *pulsarDriver) prepare(t topic) error {
 	if d.admin == "" {
 		return nil
 	}
@@ -33,19 +34,29 @@ func (d *pulsarDriver) prepare(topic string) error {
 		return err
 	}
 	defer c.Close()
-	s, err := c.Subscribe(pulsar.ConsumerOptions{Topic: topic, SubscriptionName: "keep", SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest})
-	if err != nil {
-		return err
+	for _, s := range t.subscriptions {
+		consumer, err := c.Subscribe(t.options(s))
+		if err != nil {
+			return err
+		}
+		consumer.Close()
 	}
-	s.Close()
 	return nil
 }
 
-func (d *pulsarDriver) drop(topic string) error {
+func (t topic) options(subscription string) pulsar.ConsumerOptions {
+	o := pulsar.ConsumerOptions{Topic: t.name, SubscriptionName: subscription, SubscriptionInitialPosition: pulsar.SubscriptionPositionEarliest}
+	if t.shared {
+		o.Type = pulsar.Shared
+	}
+	return o
+}
+
+func (d *pulsarDriver) drop(t topic) error {
 	if d.admin == "" {
 		return nil
 	}
-	request, err := http.NewRequest(http.MethodDelete, d.admin+"/admin/v2/persistent/public/default/"+topic+"?force=true", nil)
+	request, err := http.NewRequest(http.MethodDelete, d.admin+"/admin/v2/persistent/public/default/"+t.name+"?force=true", nil)
 	if err != nil {
 		return err
 	}
@@ -55,17 +66,17 @@ func (d *pulsarDriver) drop(topic string) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("deleting %s: status %d", topic, answer.StatusCode)
+		return fmt.Errorf("deleting %s: status %d", t.name, answer.StatusCode)
 	}
 	return nil
 }
 
-func (d *pulsarDriver) open(topic string, batch int) (publisher, error) {
+func (d *pulsarDriver) open(t topic, batch int) (publisher, error) {
 	c, err := d.client()
 	if err != nil {
 		return nil, err
 	}
-	o := pulsar.ProducerOptions{Topic: topic, DisableBatching: batch == 0, MaxPendingMessages: window, SendTimeout: time.Minute}
+	o := pulsar.ProducerOptions{Topic: t.name, DisableBatching: batch == 0, MaxPendingMessages: window, SendTimeout: time.Minute}
 	if batch > 0 {
 		o.BatchingMaxMessages, o.BatchingMaxSize, o.BatchingMaxPublishDelay = uint(batch), 1<<20, time.Millisecond
 	}
@@ -97,4 +108,54 @@ func (p *pulsarPublisher) flush() error { return p.producer.FlushWithCtx(context
 func (p *pulsarPublisher) close() {
 	p.producer.Close()
 	p.client.Close()
+}
+
+func (d *pulsarDriver) consume(t topic, subscription string, ahead int, got func([]byte)) (consumer, error) {
+	client, err := d.client()
+	if err != nil {
+		return nil, err
+	}
+	o := t.options(subscription)
+	o.ReceiverQueueSize = ahead
+	one, err := client.Subscribe(o)
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &pulsarConsumer{client: client, consumer: one, cancel: cancel}
+	c.reader.Go(func() { c.failure = c.read(ctx, got) })
+	return c, nil
+}
+
+type pulsarConsumer struct {
+	client   pulsar.Client
+	consumer pulsar.Consumer
+	cancel   context.CancelFunc
+	reader   sync.WaitGroup
+	failure  error
+}
+
+func (c *pulsarConsumer) read(ctx context.Context, got func([]byte)) error {
+	for {
+		m, err := c.consumer.Receive(ctx)
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		got(m.Payload())
+		if err := c.consumer.Ack(m); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *pulsarConsumer) close() error {
+	c.cancel()
+	c.reader.Wait()
+	c.consumer.Close()
+	c.client.Close()
+	return c.failure
 }
