@@ -102,7 +102,7 @@ func (s *Store) repair() error {
 		return err
 	}
 	if s.log != nil && s.log.Failed() != nil {
-		return s.log.Restart()
+		return s.startLog()
 	}
 	return nil
 }

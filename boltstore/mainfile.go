@@ -58,6 +58,9 @@ func (s *Store) writeMain(temp string, fill func(db *bbolt.DB) error) error {
 // steps bbolt would grow a file by itself.
 const startBytes = allocSize
 
+// maxMapped is what of a file can be mapped for certain on a machine of 32 bits.
+const maxMapped = 1 << 30
+
 // finishMain writes zeros behind the last page of a new file, up to the size that it
 // starts with, and syncs all of it.
 func (s *Store) finishMain(temp string) error {
@@ -142,6 +145,9 @@ func (s *Store) adoptFormat() error {
 
 // mountMain opens a file for writing and measures it.
 func (s *Store) mountMain(f *file) error {
+	if st, err := os.Stat(f.path); is32bit && err == nil && st.Size() > maxMapped {
+		return fmt.Errorf("%s is too large for a machine of 32 bits: %d bytes, at most %d; run wayside store compact on one of 64", filepath.Base(f.path), st.Size(), maxMapped)
+	}
 	mapSize := s.opts.FileLimit
 	if is32bit {
 		mapSize = 2 * s.opts.VolumeBytes
@@ -158,7 +164,7 @@ func (s *Store) mountMain(f *file) error {
 	}
 	s.main = f
 	db.MaxSize = int(s.space.written) + allocSize
-	if err := s.growTo(startBytes); err != nil {
+	if err := s.growTo(startBytes); err != nil && !isFull(err) {
 		return err
 	}
 	if s.confirmed, err = newestState(s.space.grower); err != nil {

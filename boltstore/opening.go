@@ -49,7 +49,9 @@ func prepare(o Options) (*Store, error) {
 		topics: map[edge.TopicName]*topic{}, volumes: map[uint64]*volume{}, stuck: map[uint64]bool{},
 		zeros: make([]byte, 256<<10), nextTopic: 1, compactPause: cmp.Or(o.hooks.pause, compactPause),
 	}
-	if err := s.openFiles(); err != nil {
+	err = s.openFiles()
+	s.tellRemarks()
+	if err != nil {
 		return nil, fmt.Errorf("store: %w", errors.Join(err, s.closeFiles()))
 	}
 	s.serving = true
@@ -146,9 +148,14 @@ func (s *Store) tryMain(number uint64, dir *directory) (served bool, err error) 
 }
 
 // remark notes what happened to the files, for stats and the log.
-func (s *Store) remark(text string) {
-	s.remarks = append(s.remarks, text)
-	s.logger().Error("store damaged", "remark", text)
+func (s *Store) remark(text string) { s.remarks = append(s.remarks, text) }
+
+// tellRemarks logs what happened to the files, in one line: it is one event to whoever
+// looks after the device.
+func (s *Store) tellRemarks() {
+	if len(s.remarks) > 0 {
+		s.logger().Error("store damaged", "remark", strings.ReplaceAll(strings.Join(s.remarks, "; "), "\n", ", "))
+	}
 }
 
 // listFiles returns the store's files in order, and removes what an interrupted

@@ -36,7 +36,8 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestPowerCutJournal does the same on a store with a journal of few, small segments.
+// TestPowerCutJournal does the same on a store with a journal of few, small segments: PL-09
+// of the cases that people met with other brokers, what was confirmed before it was saved.
 func TestPowerCutJournal(t *testing.T) {
 	t.Setenv(crashJournal, smallJournal)
 	TestPowerCut(t)

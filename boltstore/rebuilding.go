@@ -72,6 +72,9 @@ type rebuilding struct {
 
 // group looks for topics in a group.
 func (r *rebuilding) group(g journal.Group) error {
+	if g.Rotten {
+		return nil
+	}
 	return eachRecord(g, func(kind byte, key, birth uint64, body decoder, _ int64) {
 		r.next = max(r.next, key+1)
 		if kind != recordTopic || r.known[key] || r.told[key] != nil {

@@ -36,7 +36,7 @@ func (s *Store) openJournal() error {
 	if err := s.replay(); err != nil {
 		return err
 	}
-	if err := s.log.Start(); isFull(err) {
+	if err := s.startLog(); isFull(err) {
 		s.setFailure(err) // tried again until there is space
 	} else if err != nil {
 		return err
@@ -50,6 +50,16 @@ func (s *Store) openJournal() error {
 	}
 	s.queue.parts = s.opts.JournalBytes > 0
 	return nil
+}
+
+// startLog goes on in a new segment of the journal, for which a full disk is given back all
+// but what a commit takes.
+func (s *Store) startLog() error {
+	err := s.log.Start()
+	if isFull(err) && s.cutTail(commitPages*pageSize) {
+		err = s.log.Start()
+	}
+	return err
 }
 
 // fileIfAsked files all of the journal where the options want none, or ids may come back.
@@ -128,17 +138,22 @@ func (s *Store) replay() error {
 }
 
 func (r *replaying) group(g journal.Group) error {
-	r.s.ends[g.At.Segment] = g.Commit
+	if !g.Rotten {
+		r.s.ends[g.At.Segment] = g.Commit
+	}
 	err := eachRecord(g, func(kind byte, key, birth uint64, body decoder, offset int64) {
 		t := r.topics[key]
 		if t == nil || t.rec.birth != birth {
 			return // the topic is gone
 		}
+		if g.Rotten && kind != recordChunk {
+			return // of the others not all is under a checksum of its own
+		}
 		at := g.At
 		at.Offset += offset
 		r.record(kind, t, body, g.Commit > r.s.settled, at, timeOf(g))
 	})
-	if err != nil {
+	if err != nil && !g.Rotten {
 		r.s.logger().Error("a group of the journal cannot be understood", "commit", g.Commit)
 	}
 	return nil

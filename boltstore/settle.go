@@ -97,10 +97,25 @@ func (s *Store) roomAhead(appends int) error {
 	if s.log.Room() >= int64(appends)+reserve {
 		return nil
 	}
-	if err := s.log.Prepare(); err != nil && isFull(err) {
+	err := s.log.Prepare()
+	for i := 0; i < sweepsWhenFull && isFull(err) && s.giveWay(); i++ {
+		err = s.log.Prepare()
+	}
+	if isFull(err) {
 		return fmt.Errorf("%w: no room for another segment of the journal: %w", edge.ErrStoreFull, err)
 	}
 	return nil
+}
+
+// giveWay gives something of the disk back for another segment: what the main file has
+// written ahead, or what the oldest segment takes once nothing in it is needed. It reports
+// whether it did some of that.
+func (s *Store) giveWay() bool {
+	if s.cutTail(s.space.step) {
+		return true
+	}
+	did, err := s.fileStep()
+	return did && err == nil
 }
 
 // journalRoom says why appends have no room in the journal.
@@ -119,6 +134,10 @@ func (s *Store) journalRoom(appends int) error {
 		if !s.settleStep() {
 			break
 		}
+	}
+	// What is only behind, or has its oldest segment in a reader's hands, catches up.
+	if s.failure() == nil && !time.Now().Before(s.pause) {
+		limit *= 2
 	}
 	if s.log.Used() <= limit {
 		return nil

@@ -135,6 +135,21 @@ func (s *Store) growTo(size int64) error {
 	return fmt.Errorf("grow main file: %w", err)
 }
 
+// cutTail gives back what the main file has written ahead, but for so many bytes. The map
+// and bbolt never look behind the pages in use.
+func (s *Store) cutTail(keep int64) bool {
+	p := &s.space
+	size := max(p.high+keep, startBytes)
+	if p.written <= size || p.grower.Truncate(size) != nil {
+		return false
+	}
+	p.written = size
+	s.main.size.Store(size)
+	s.main.db.MaxSize = int(size) + allocSize
+	p.retry = time.Now().Add(fullBackoff)
+	return true
+}
+
 // writeZeros fills a file from one offset up to another.
 func (s *Store) writeZeros(f *os.File, from, to int64) error {
 	if grow := s.opts.hooks.grow; grow != nil {

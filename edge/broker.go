@@ -67,7 +67,9 @@ func NewBroker(store Store, o Options) (*Broker, error) {
 		stop()
 		return nil, fmt.Errorf("read catalog: %w", err)
 	}
-	if b.born, err = b.catalog.countBoot(run); err != nil {
+	if b.born, err = b.catalog.countBoot(run); errors.Is(err, ErrStoreFull) {
+		b.born = o.Clock().UnixMilli() // a full disk keeps nobody from reading, and the names differ still
+	} else if err != nil {
 		stop()
 		return nil, fmt.Errorf("note start: %w", err)
 	}

@@ -13,6 +13,7 @@ type Group struct {
 	Commit uint64
 	At     Place
 	Data   []byte // valid until visit returns
+	Rotten bool   // Data is not all as it was written, and the commit counts as missing
 }
 
 // Gap is a stretch of commits that the log should have and has not. Last is 0 if it is
@@ -137,12 +138,15 @@ func (r *replay) segment(s *segment, limit int64) error {
 			if !found {
 				break
 			}
+			if err := r.rotten(s, at, behind); err != nil {
+				return err
+			}
 			at = behind
 			continue
 		}
 		if f.kind == kindGroup {
 			r.expect(f.commit)
-			if err := r.visit(Group{f.commit, Place{s.number, at + FrameHead}, data}); err != nil {
+			if err := r.visit(Group{f.commit, Place{s.number, at + FrameHead}, data, false}); err != nil {
 				return err
 			}
 			r.next++
@@ -151,6 +155,16 @@ func (r *replay) segment(s *segment, limit int64) error {
 		s.end = at
 	}
 	return nil
+}
+
+// rotten visits a group that is not as it was written, if the next one starts where its
+// head says that it ends: most of it may be sound.
+func (r *replay) rotten(s *segment, at, behind int64) error {
+	f, data, err := r.read(s, at, behind)
+	if err != nil || data == nil || f.kind != kindGroup || f.commit != r.next || frameBytes(f.length) != behind-at {
+		return err
+	}
+	return r.visit(Group{f.commit, Place{s.number, at + FrameHead}, data, true})
 }
 
 // expect notes a gap if another commit should have come.
@@ -166,6 +180,15 @@ func (r *replay) expect(commit uint64) {
 
 // frame reads the frame at an offset. Without a sound one data is nil.
 func (r *replay) frame(s *segment, at, limit int64) (frame, []byte, error) {
+	f, data, err := r.read(s, at, limit)
+	if data == nil || !f.sound(r.buf) {
+		return frame{}, nil, err
+	}
+	return f, data, nil
+}
+
+// read is frame without a look at the checksum.
+func (r *replay) read(s *segment, at, limit int64) (frame, []byte, error) {
 	if limit-at < FrameHead {
 		return frame{}, nil, nil
 	}
@@ -180,9 +203,6 @@ func (r *replay) frame(s *segment, at, limit int64) (frame, []byte, error) {
 	r.buf = grow(r.buf, FrameHead+f.length)
 	if err := s.read(r.buf[:FrameHead+f.length], at); err != nil {
 		return frame{}, nil, err
-	}
-	if !f.sound(r.buf) {
-		return frame{}, nil, nil
 	}
 	return f, r.buf[FrameHead : FrameHead+f.length : FrameHead+f.length], nil
 }

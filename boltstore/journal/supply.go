@@ -76,7 +76,7 @@ func (p *supply) prepare() error {
 	if skip {
 		return nil
 	}
-	s, err := p.make(p.opts.SegmentBytes, minSegment)
+	s, err := p.make(p.opts.SegmentBytes, max(p.opts.SegmentBytes/8, minSegment)) // one that is only for what cannot wait is made then
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ready = s
@@ -156,11 +156,16 @@ func (p *supply) blank(size, least int64) (path string, err error) {
 	if path := p.takeSpare(size); path != "" {
 		return path, nil
 	}
-	for range 4 {
-		if path, err = p.zeros(size); !errors.Is(err, syscall.ENOSPC) || size/2 < least {
+	for range 8 {
+		if path, err = p.zeros(size); !errors.Is(err, syscall.ENOSPC) {
 			return path, err
 		}
-		size /= 2
+		if short := p.takeSpare(least); short != "" {
+			return short, nil
+		}
+		if size /= 2; size < least {
+			break
+		}
 	}
 	return path, err
 }
@@ -200,7 +205,7 @@ func (p *supply) zeros(size int64) (string, error) {
 }
 
 // takeBack makes a spare of a segment that is not needed, or deletes it if there are
-// enough.
+// enough, or it is one that a full disk had made short.
 func (p *supply) takeBack(s *segment) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +213,7 @@ func (p *supply) takeBack(s *segment) error {
 	if err := s.file.Close(); err != nil {
 		p.opts.Logger.Warn("closing a journal segment", "error", err)
 	}
-	if len(p.spares) >= p.opts.Spares || s.size > 2*p.opts.SegmentBytes {
+	if len(p.spares) >= p.opts.Spares || s.size > 2*p.opts.SegmentBytes || s.size < p.opts.SegmentBytes {
 		return os.Remove(path)
 	}
 	p.named++

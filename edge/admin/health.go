@@ -19,6 +19,7 @@ func (s *Server) healthRoutes() {
 type Readiness struct {
 	Ready   bool     `json:"ready"`
 	Reasons []string `json:"reasons"` // why not, in plain words; empty when ready
+	Remarks []string `json:"remarks"` // what happened to the store's files at the start
 }
 
 // reasons are why the broker is not well, none if it is.
@@ -35,10 +36,11 @@ func (s *Server) reasons() []string {
 
 func (s *Server) ready(*http.Request) (any, error) {
 	reasons := s.reasons()
-	if len(reasons) == 0 {
-		return Readiness{Ready: true, Reasons: reasons}, nil
+	ready := Readiness{len(reasons) == 0, reasons, list(s.broker.Stats().Store.Remarks)}
+	if ready.Ready {
+		return ready, nil
 	}
-	return withStatus{http.StatusServiceUnavailable, Readiness{Reasons: reasons}}, nil
+	return withStatus{http.StatusServiceUnavailable, ready}, nil
 }
 
 func (s *Server) health(*http.Request) (any, error) {

@@ -66,6 +66,7 @@ var brokerFamilies = []struct {
 	{false, "wayside_store_quota_bytes", "Quota of live bytes, 0 for none.", func(c *brokerNow) float64 { return float64(c.stats.Store.Quota) }},
 	{false, "wayside_store_file_bytes", "Bytes that the store's files take.", func(c *brokerNow) float64 { return float64(c.stats.Store.FileBytes) }},
 	{false, "wayside_store_file_limit_bytes", "Limit of the files' bytes, 0 for none.", func(c *brokerNow) float64 { return float64(c.stats.Store.FileLimit) }},
+	{false, "wayside_store_remarks", "What happened to the store's files at the start: damage found, files reset; status has the words.", func(c *brokerNow) float64 { return float64(len(c.stats.Store.Remarks)) }},
 	{true, "wayside_store_commits_total", "Commits since start.", func(c *brokerNow) float64 { return float64(c.stats.Store.Commits) }},
 	{true, "wayside_store_syncs_total", "Syncs to disk since start.", func(c *brokerNow) float64 { return float64(c.stats.Store.Syncs) }},
 	{true, "wayside_store_written_bytes_total", "Bytes of entries committed since start.", func(c *brokerNow) float64 { return float64(c.stats.Store.WrittenData) }},

@@ -69,7 +69,7 @@ func TestStatusWithBadSection(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	server, store := newServer(t)
-	if got := string(answerOf(t, server, "/readyz")); got != `{"ready":true,"reasons":[]}` {
+	if got := string(answerOf(t, server, "/readyz")); got != `{"ready":true,"reasons":[],"remarks":[]}` {
 		t.Errorf("ready: %s", got)
 	}
 	topic := open(t, server, "persistent://public/default/t")

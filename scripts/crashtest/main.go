@@ -2,7 +2,9 @@
 // the official Go client, starts it again and checks what it promised: every receipt
 // seen is there, once and in order, no message id names two messages, no cursor is
 // ahead of its acknowledgements and no confirmed acknowledgement is forgotten; and that
-// transactions are there as a whole or not at all.
+// transactions are there as a whole or not at all. That is PL-09 of the cases that people
+// met with other brokers, writes that were confirmed and saved later; its other half, what
+// a loss of power takes of what was not synced, is boltstore's TestPowerCutJournal.
 package main
 
 import (
