@@ -171,9 +171,9 @@ func TestCheckNamesEntries(t *testing.T) {
 // Where a check finds nothing a start finds nothing either, and every entry is there;
 // what it finds is worth a word.
 func TestCheckMissesNothing(t *testing.T) {
-	rounds := 60
+	rounds := often(60)
 	if testing.Short() {
-		rounds = 15
+		rounds = min(rounds, 15)
 	}
 	random := rand.New(rand.NewPCG(7, 7))
 	for form, o := range storeForms(t) {

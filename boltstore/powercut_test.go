@@ -46,6 +46,9 @@ func TestPowerCutJournal(t *testing.T) {
 // recordChild runs the crash child under strace until it ends by itself.
 func recordChild(t *testing.T) *recording {
 	t.Helper()
+	if raced {
+		t.Skip("a record takes minutes to play with the race detector: scripts/crash does it without")
+	}
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("strace is not installed")
