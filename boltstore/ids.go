@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,6 +40,12 @@ func openIDs(dir string) (*ids, error) {
 	}
 	i := &ids{file: f}
 	i.read()
+	if st, err := f.Stat(); err == nil && st.Size() == 0 { // both have their place before the disk is full
+		_, err = f.WriteAt(make([]byte, 2*idSlot), 0)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("make id file: %w", err), f.Close())
+		}
+	}
 	return i, nil
 }
 
