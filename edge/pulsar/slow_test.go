@@ -15,24 +15,30 @@ import (
 // permits for all and does not read.
 func slowly(t *testing.T, n, size int, test func(t *testing.T, r *rig, slow *client, dial func() *client)) {
 	inBubble(t, func(t *testing.T, r *rig, dial func() *client) {
-		login := func() *client {
-			c := dial()
-			if _, err := c.Connect(); err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}
-		p := login().producing("slow")
-		for i := range n {
-			p.publish(1, uint64(i), string(make([]byte, size)))
-			p.hear("SEND_RECEIPT *")
-		}
-		p.Close() //nolint:errcheck // it has done its work
+		login := filled(t, dial, "slow", n, size)
 		slow := login().consuming("slow", "s", shared, 1)
 		slow.say(flowCmd(1, 10_000))
 		synctest.Wait()
 		test(t, r, slow, login)
 	})
+}
+
+// filled publishes n entries of a size to a topic, and returns what logs a client in.
+func filled(t *testing.T, dial func() *client, topic string, n, size int) (login func() *client) {
+	login = func() *client {
+		c := dial()
+		if _, err := c.Connect(); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	p := login().producing(topic)
+	for i := range n {
+		p.publish(1, uint64(i), string(make([]byte, size)))
+		p.hear("SEND_RECEIPT *")
+	}
+	p.Close() //nolint:errcheck // it has done its work
+	return login
 }
 
 // reads is what is held of the share of reads.
