@@ -43,10 +43,11 @@ func crashChild(dir string) {
 	if life, err := time.ParseDuration(os.Getenv(crashLife)); err == nil {
 		time.AfterFunc(life, func() { os.Exit(1) })
 	}
+	turns := make(chan struct{}, 1)
 	for i := range 3 {
-		go crashWorker(s, fmt.Sprint("t", i), uint64(i))
+		go crashWorker(s, fmt.Sprint("t", i), uint64(i), turns)
 	}
-	go crashSettings(s)
+	go crashSettings(s, turns)
 	select {}
 }
 
@@ -72,7 +73,8 @@ type worker struct {
 // firstVersion is above all versions of earlier lives.
 func firstVersion() uint64 { return uint64(time.Now().UnixMicro()) }
 
-func crashWorker(s *Store, name string, seed uint64) {
+// crashWorker works on a topic, and now and then lets a value have its turn.
+func crashWorker(s *Store, name string, seed uint64, turns chan<- struct{}) {
 	w := &worker{
 		s: s, name: name, r: rand.New(rand.NewPCG(seed, uint64(os.Getpid()))), version: firstVersion(),
 		cursors: map[string]*atomic.Pointer[version]{},
@@ -82,6 +84,12 @@ func crashWorker(s *Store, name string, seed uint64) {
 	}
 	w.open()
 	for {
+		if w.r.IntN(10) == 0 {
+			select {
+			case turns <- struct{}{}:
+			default: // one is waiting
+			}
+		}
 		switch n := w.r.IntN(200); {
 		case n < 135:
 			w.publish(1 + w.r.IntN(20))
@@ -106,10 +114,11 @@ func crashWorker(s *Store, name string, seed uint64) {
 	}
 }
 
-// crashSettings is the child's user of values.
-func crashSettings(s *Store) {
+// crashSettings is the child's user of values, one a turn: others shall not wait for it all
+// the time.
+func crashSettings(s *Store, turns <-chan struct{}) {
 	w := &worker{s: s, name: "-", birth: "-", r: rand.New(rand.NewPCG(9, uint64(os.Getpid()))), version: firstVersion()}
-	for {
+	for range turns {
 		key := fmt.Sprint("key", w.r.IntN(4))
 		w.version++
 		value, what := crashValue(key, w.version), "put:"
@@ -119,7 +128,6 @@ func crashSettings(s *Store) {
 		w.say(what+key, edge.Position{}, w.version, 0)
 		w.wait(func(done func(error)) { s.PutValue(key, value, done) })
 		w.say("put-done:"+key, edge.Position{}, w.version, 0)
-		time.Sleep(time.Duration(w.r.IntN(30)) * time.Millisecond) // others shall not wait for it all the time
 	}
 }
 

@@ -34,12 +34,10 @@ const (
 // Backup copies the store as it stands to target, as Inspection.Backup does. ErrBackupBusy
 // says that another one is under way.
 func (s *Store) Backup(ctx context.Context, target string, rate int64, tell Progress) error {
-	if !s.backing.CompareAndSwap(false, true) {
+	if !s.backing.TryLock() {
 		return ErrBackupBusy
 	}
-	defer s.backing.Store(false)
-	s.backups.Add(1)
-	defer s.backups.Done()
+	defer s.backing.Unlock()
 	select {
 	case <-s.closing:
 		return edge.ErrClosing

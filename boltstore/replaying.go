@@ -141,6 +141,7 @@ func (r *replaying) group(g journal.Group) error {
 	if !g.Rotten {
 		r.s.ends[g.At.Segment] = g.Commit
 	}
+	now := timeOf(g)
 	err := eachRecord(g, func(kind byte, key, birth uint64, body decoder, offset int64) {
 		t := r.topics[key]
 		if t == nil || t.rec.birth != birth {
@@ -151,7 +152,7 @@ func (r *replaying) group(g journal.Group) error {
 		}
 		at := g.At
 		at.Offset += offset
-		r.record(kind, t, body, g.Commit > r.s.settled, at, timeOf(g))
+		r.record(kind, t, body, g.Commit > r.s.settled, at, now)
 	})
 	if err != nil && !g.Rotten {
 		r.s.logger().Error("a group of the journal cannot be understood", "commit", g.Commit)

@@ -43,8 +43,7 @@ type Store struct {
 	failing atomic.Pointer[failure]
 
 	freezing atomic.Pointer[freeze] // asked for, and not yet answered
-	backing  atomic.Bool            // a backup is under way
-	backups  sync.WaitGroup
+	backing  sync.Mutex             // held as long as a backup is made
 
 	// The committer's own.
 	main         *file
@@ -124,7 +123,8 @@ func (s *Store) Close() error {
 		close(s.closing)
 	}
 	<-s.done
-	s.backups.Wait()
+	s.backing.Lock() // none begins any more, since it is closing
+	defer s.backing.Unlock()
 	s.topicsMu.Lock()
 	defer s.topicsMu.Unlock()
 	if s.lock == nil {

@@ -64,24 +64,24 @@ func (d *dataDir) inUseBy(running string) error {
 
 // refuse says for people why a store's directory was not worked on.
 func (d *dataDir) refuse(what string, err error) error {
-	code, todo := exitFailed, err.Error()
+	code, advice := exitFailed, err.Error()
 	switch {
 	case errors.Is(err, boltstore.ErrLocked):
 		return d.inUseBy("")
 	case errors.Is(err, boltstore.ErrNoStore):
-		what, todo = "no data directory of a Wayside", "name the one that storage.path or --data has"
+		what, advice = "no data directory of a Wayside", "name the one that storage.path or --data has"
 	case errors.Is(err, boltstore.ErrFormat):
-		what, todo = "data directory was written by another version", "use that version"
+		what, advice = "data directory was written by another version", "use that version"
 	case errors.Is(err, os.ErrPermission):
-		todo += "; its files belong to somebody else, do this as that user"
+		advice += "; its files belong to somebody else, do this as that user"
 	case errors.Is(err, boltstore.ErrSalvage):
-		todo += "; run wayside store salvage first"
+		advice += "; run wayside store salvage first"
 	case errors.Is(err, edge.ErrStoreFull):
-		todo += "; make room on its disk and run this again, nothing is lost"
+		advice += "; make room on its disk and run this again, nothing is lost"
 	case errors.Is(err, context.Canceled):
-		todo = "stopped by a signal, nothing is lost"
+		advice = "stopped by a signal, nothing is lost"
 	}
-	f := failed(code, what, d.path, todo)
+	f := failed(code, what, d.path, advice)
 	f.cause = err
 	return f
 }

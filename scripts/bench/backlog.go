@@ -24,6 +24,7 @@ const (
 	shallowDepth  = 10_000           // messages of the broker that the deep one is set against
 	backlogRounds = 15               // of a second each on both, in turn
 	spaceReturns  = 30 * time.Second // within which the disk's space has to come back
+	emptyStore    = 512 << 20        // what the files of a store without messages take at most, bytes
 )
 
 func backlogKept() topic { return topic{name: backlogTopic, subscriptions: []string{"keep"}} }
@@ -32,11 +33,10 @@ func backlogKept() topic { return topic{name: backlogTopic, subscriptions: []str
 type depth struct {
 	peer    *peer
 	driver  *pulsarDriver
-	cage    *cage
 	size    int
-	first   int          // messages that carry their number
-	count   int          // all that were published
-	highest atomic.Int64 // anonymous memory since the last phase began
+	first   int           // messages that carry their number
+	count   int           // all that were published
+	highest *atomic.Int64 // anonymous memory since the last step began
 }
 
 // backlog fills a broker in a memory cgroup with a long backlog, kills it, starts it on cold files, consumes all, and
@@ -78,9 +78,9 @@ func backlog(args []string) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
-	b := &depth{peer: p, driver: d, cage: cage, size: *size, first: int(*gigabytes * 1e9 / float64(*size))}
-	watching.Go(func() { b.watch(ctx) })
-	if err := fill(sd, shallowDepth, b.size); err != nil {
+	b := &depth{peer: p, driver: d, size: *size, first: int(*gigabytes * 1e9 / float64(*size))}
+	b.highest = watchPeak(ctx, &watching, p)
+	if err := fill(sd, backlogKept(), shallowDepth, b.size); err != nil {
 		return err
 	}
 	return b.run(sd)
@@ -107,28 +107,12 @@ func (b *depth) run(shallow *pulsarDriver) error {
 	return nil
 }
 
-// watch keeps the highest anonymous memory seen, also while the broker starts.
-func (b *depth) watch(ctx context.Context) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if n := b.peer.anonymous(); n > b.highest.Load() {
-			b.highest.Store(n)
-		}
-	}
-}
-
-// fill publishes messages that carry their number, in batches.
-func fill(d *pulsarDriver, count, size int) error {
-	if err := d.prepare(backlogKept()); err != nil {
+// fill publishes messages that carry their number, in batches, and that nobody takes away.
+func fill(d *pulsarDriver, t topic, count, size int) error {
+	if err := d.prepare(t); err != nil {
 		return err
 	}
-	p, err := d.open(backlogKept(), 100)
+	p, err := d.open(t, 100)
 	if err != nil {
 		return err
 	}
@@ -156,7 +140,7 @@ func fill(d *pulsarDriver, count, size int) error {
 func (b *depth) publish() (string, error) {
 	begin := time.Now()
 	b.count = b.first
-	err := fill(b.driver, b.first, b.size)
+	err := fill(b.driver, backlogKept(), b.first, b.size)
 	return fmt.Sprintf("%d messages of %d bytes, %.0f a second", b.first, b.size, float64(b.first)/time.Since(begin).Seconds()), err
 }
 
@@ -267,7 +251,7 @@ func (b *depth) trim() (string, error) {
 		return "", fmt.Errorf("status %d", answer.StatusCode)
 	}
 	asked := time.Since(begin)
-	most := int64(b.size) * int64(b.first) / 10
+	most := int64(b.size)*int64(b.first)/10 + emptyStore
 	for diskUse(b.peer.dir) > most {
 		if time.Since(begin) > spaceReturns {
 			return "", errors.New("the space does not come back")

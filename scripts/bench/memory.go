@@ -81,7 +81,7 @@ func backlogs(wayside, folder string, clients int, millions string) error {
 		if err != nil {
 			return fmt.Errorf("-millions: %q is no number", m)
 		}
-		if err := grow(d, (want-have)*1_000_000); err != nil {
+		if err := fill(d, topic{name: "memory-backlog", subscriptions: []string{"keep"}}, (want-have)*1_000_000, 128); err != nil {
 			return err
 		}
 		have = want
@@ -166,39 +166,11 @@ func (t *talker) talk(ctx context.Context, failed *atomic.Int64) {
 	}
 }
 
-// grow publishes so many messages that nobody takes away.
-func grow(d *pulsarDriver, count int) error {
-	t := topic{name: "memory-backlog", subscriptions: []string{"keep"}}
-	if err := d.prepare(t); err != nil {
-		return err
-	}
-	p, err := d.open(t, 100)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	var failed atomic.Int64
-	for range count {
-		p.send(make([]byte, 128), func(err error) {
-			if err != nil {
-				failed.Add(1)
-			}
-		})
-	}
-	if err := p.flush(); err != nil {
-		return err
-	}
-	if n := failed.Load(); n > 0 {
-		return fmt.Errorf("%d of %d messages were not taken", n, count)
-	}
-	return nil
-}
-
-// watchPeak keeps the highest anonymous memory seen.
+// watchPeak keeps the highest anonymous memory seen, also while the server starts.
 func watchPeak(ctx context.Context, working *sync.WaitGroup, p *peer) *atomic.Int64 {
 	var peak atomic.Int64
 	working.Go(func() {
-		for tick := time.NewTicker(100 * time.Millisecond); ; {
+		for tick := time.NewTicker(20 * time.Millisecond); ; {
 			select {
 			case <-ctx.Done():
 				tick.Stop()
