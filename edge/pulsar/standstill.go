@@ -13,32 +13,44 @@ func (w *writer) standStill(b *batch) {
 		o.stalled = true
 		o.free.Add(-closed)
 	}
-	freed := int64(0)
-	for i := range back {
-		freed += back[i].cost()
-	}
-	for !o.queue.empty() {
-		it := o.queue.pop()
-		freed += it.cost()
-		back = append(back, it)
-	}
-	o.free.Add(freed)
-	returned, dropped := sortByConsumer(back)
 	o.mu.Unlock()
 	if b.lent != nil {
 		o.control.pool.put(b.lent)
 		b.lent = nil
 	}
-	for _, g := range dropped {
-		g.Release()
-	}
-	for c, ds := range returned {
-		c.core.GiveBack(ds)
+	// What was decided on before the room was closed may come while the others go back.
+	// It goes as well, or it would overtake them.
+	for back = o.withdraw(back); len(back) > 0; back = o.withdraw(nil) {
+		returned, dropped := sortByConsumer(o, back)
+		for _, g := range dropped {
+			g.Release()
+		}
+		for c, ds := range returned {
+			c.core.GiveBack(ds)
+		}
 	}
 }
 
-// sortByConsumer divides items by who they are for. The outbox is locked.
-func sortByConsumer(items []item) (returned map[*consumer][]edge.Delivery, dropped []edge.Grant) {
+// withdraw adds all that is in line to items that are not written either, and counts
+// their bytes as free.
+func (o *outbox) withdraw(items []item) []item {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for !o.queue.empty() {
+		items = append(items, o.queue.pop())
+	}
+	freed := int64(0)
+	for i := range items {
+		freed += items[i].cost()
+	}
+	o.free.Add(freed)
+	return items
+}
+
+// sortByConsumer divides items by who they are for.
+func sortByConsumer(o *outbox, items []item) (returned map[*consumer][]edge.Delivery, dropped []edge.Grant) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	returned = map[*consumer][]edge.Delivery{}
 	for _, it := range items {
 		if it.to.dead {
